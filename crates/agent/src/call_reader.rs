@@ -10,11 +10,13 @@ mod text;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{Arguments, StopReason, Tool, ToolCall, Turn};
+use crate::model::{Arguments, StopReason, Tool, ToolCall, Turn, sanitize_name};
 
 pub(crate) use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
 pub(crate) use json::parse_object;
 
+/// Calls of one text. As many as in any other answer.
+const MAX_TEXT_CALLS: usize = 128;
 /// Words around the name of a tool: `functions.edit`, `edit_file`, `edit:0`.
 const AFFIXES: &[&str] =
     &["functions", "function", "tools", "tool", "default", "api", "file", "files", "page"];
@@ -40,9 +42,9 @@ pub(crate) fn read_calls_in_text(turn: &mut Turn, stop: StopReason, tools: &[Too
         return;
     }
     turn.text = found.prose;
-    for (at, (name, arguments)) in found.calls.into_iter().enumerate() {
+    for (at, (name, arguments)) in found.calls.into_iter().take(MAX_TEXT_CALLS).enumerate() {
         let id = format!("text_{turn_number}_{at}");
-        turn.calls.push(ToolCall { id, name, arguments: Arguments::Json(arguments) });
+        turn.calls.push(ToolCall { id, name: sanitize_name(&name), arguments });
     }
     turn.forget_parts_without_calls();
 }

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::{Arguments, Message, ToolResult, Turn};
+use crate::model::{Arguments, MAX_BROKEN_CHARS, Message, ToolResult, Turn};
 
 /// The last messages keep their results, because the model works with them.
 const RECENT_MESSAGES: usize = 6;
 /// Dropping a shorter text saves too little.
 const MIN_DROPPED_BYTES: usize = 400;
+/// A model that sees less of a result works blind.
+const MIN_KEPT_BYTES: usize = 300;
 const DROPPED: &str = "[dropped to save space: call the tool again if you need this]";
 const CUT: &str = "\n[cut to save space: ask for less at once]";
 
@@ -55,12 +57,6 @@ impl Conversation {
         self.messages.len()
     }
 
-    /// Whether the model has ever called a tool.
-    pub(crate) fn has_calls(&self) -> bool {
-        let calls = |message: &Message| matches!(message, Message::Assistant(turn) if !turn.calls.is_empty());
-        self.messages.iter().any(calls)
-    }
-
     /// The size of what is sent.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -94,6 +90,7 @@ impl Conversation {
         let excess = self.bytes.saturating_sub(self.max_bytes);
         if let (Message::Results(results), 1..) = (&self.messages[last], excess) {
             let kept = size(&self.messages[last]).saturating_sub(excess) / results.len().max(1);
+            let kept = kept.max(MIN_KEPT_BYTES);
             self.replace(last, Some(cut_results(results, kept)));
         }
     }
@@ -141,10 +138,15 @@ fn drop_results(message: &Message) -> Option<Message> {
     Some(Message::Results(results))
 }
 
-/// Drops long texts from the arguments of calls, such as that of a page that the model wrote.
+/// Drops reasoning, and long texts from the arguments of calls, such as that of a page that the model wrote.
 fn drop_arguments(message: &Message) -> Option<Message> {
     let Message::Assistant(turn) = message else { return None };
+    // A provider that needs its own parts back gets all of them.
     let mut turn = turn.clone();
+    if turn.verbatim_parts().is_some() {
+        return None;
+    }
+    turn.opaque = None;
     for call in &mut turn.calls {
         match &mut call.arguments {
             Arguments::Json(Value::Object(fields)) => {
@@ -182,14 +184,18 @@ fn size(message: &Message) -> usize {
 }
 
 pub(crate) fn turn_size(turn: &Turn) -> usize {
+    if let Some(parts) = turn.verbatim_parts() {
+        return parts.to_string().len();
+    }
     let calls = turn.calls.iter().map(|call| call.name.len() + argument_size(&call.arguments));
-    turn.text.len() + calls.sum::<usize>()
+    let reasoning = turn.opaque.as_ref().map_or(0, |opaque| opaque.to_string().len());
+    turn.text.len() + reasoning + calls.sum::<usize>()
 }
 
 fn argument_size(arguments: &Arguments) -> usize {
     match arguments {
         Arguments::Json(value) => value.to_string().len(),
-        Arguments::Broken(text) => text.len(),
+        Arguments::Broken(text) => text.len().min(MAX_BROKEN_CHARS),
     }
 }
 

@@ -188,7 +188,7 @@ impl ModelError {
 }
 
 /// How much of invalid arguments the model gets back.
-const MAX_BROKEN_CHARS: usize = 500;
+pub(crate) const MAX_BROKEN_CHARS: usize = 500;
 
 impl Arguments {
     /// `is_complete` is false if the response was cut off within the arguments.
@@ -214,9 +214,14 @@ impl Turn {
     /// Forgets the provider's own parts of the turn after calls were added to it. What is only text, such as reasoning,
     /// stays.
     pub(crate) fn forget_parts_without_calls(&mut self) {
-        let has_parts =
-            |opaque: &Value| opaque.as_object().is_some_and(|all| all.values().any(Value::is_array));
-        self.opaque = self.opaque.take().filter(|opaque| !has_parts(opaque));
+        if self.verbatim_parts().is_some() {
+            self.opaque = None;
+        }
+    }
+
+    /// The parts that a provider gets back verbatim instead of the text and the calls.
+    pub(crate) fn verbatim_parts(&self) -> Option<&Value> {
+        self.opaque.as_ref()?.as_object()?.values().find(|parts| parts.is_array())
     }
 
     fn opaque_of(&self, format: &str) -> Option<&Value> {
@@ -251,7 +256,7 @@ fn merge_by_role<'a>(
 }
 
 /// Replaces the characters of a name or id that some provider refuses.
-fn sanitize_name(name: &str) -> String {
+pub(crate) fn sanitize_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
     let name: String = name.chars().take(64).map(plain).collect();
     if name.is_empty() { "unknown".to_owned() } else { name }

@@ -52,19 +52,20 @@ pub async fn probe(model: &dyn Model, profile: Profile) -> Probe {
         Ok(found) => found,
         Err(error) => return Probe { ok: false, sentence: error.to_string(), findings: None, usage },
     };
-    let (mut stop, mut findings) = first;
+    let ((mut stop, mut findings), mut needs_small) = (first, false);
     if profile == Profile::Full && !findings.tool_calls && stop != StopReason::Refused {
         // Many small models call tools only with a short prompt.
         if let Ok((_, small)) = ask(model, Profile::Small, &mut usage).await
             && small.tool_calls
         {
+            needs_small = true;
             (stop, findings) =
                 (StopReason::Calls, Findings { better_profile: Some(Profile::Small), ..small });
         }
     } else if profile == Profile::Full && findings.context.is_some_and(|context| context < SMALL_CONTEXT) {
         findings.better_profile = Some(Profile::Small);
     }
-    let (ok, sentence) = judge(&findings, stop);
+    let (ok, sentence) = judge(&findings, stop, needs_small);
     Probe { ok, sentence, findings: Some(findings), usage }
 }
 
@@ -117,15 +118,13 @@ fn findings(reply: Reply, tools: &[Tool], sizes: &Sizes) -> Findings {
     }
 }
 
-fn judge(findings: &Findings, stop: StopReason) -> (bool, String) {
+fn judge(findings: &Findings, stop: StopReason, needs_small: bool) -> (bool, String) {
     let small = "set profile = \"small\" for it";
     match (findings.tool_calls, findings.better_profile, stop) {
-        (true, Some(Profile::Small), _)
-            if findings.context.is_some_and(|context| context < SMALL_CONTEXT) =>
-        {
-            (true, format!("it answers, and calls tools; its context is small: {small}"))
+        (true, ..) if needs_small => {
+            (false, format!("it calls tools only when the prompt is short: {small}"))
         }
-        (true, Some(_), _) => (false, format!("it calls tools only when the prompt is short: {small}")),
+        (true, Some(_), _) => (true, format!("it answers, and calls tools; its context is small: {small}")),
         (true, None, _) if findings.calls_as_text => {
             (true, "it answers, and calls tools as text, which works".into())
         }

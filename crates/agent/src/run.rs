@@ -12,7 +12,7 @@ use pages::Files;
 
 use crate::budget::{Budget, Limits};
 use crate::conversation::{Conversation, cut_text};
-use crate::editor::{AgentError, Editor, Progress, Report, StepKind, Task};
+use crate::editor::{AgentError, Editor, PastMessage, Progress, Report, StepKind, Task};
 use crate::fence::escape_tags;
 use crate::model::{Arguments, Message, Model, Profile, StopReason, Tool, ToolCall, ToolResult, Turn, Usage};
 use crate::opening::{first_message, instruction_limit, system_prompt, truncate_instructions};
@@ -20,7 +20,7 @@ use crate::sizes::Sizes;
 use crate::tools::{CallOutcome, Workbench, short_reason, tools_for};
 
 use finish::with_valid_title;
-use patience::{Patience, Unusable};
+use patience::{Patience, TOO_SLOW, Unusable};
 use request::Answer;
 
 pub(crate) use request::overhead as request_overhead;
@@ -56,7 +56,7 @@ impl Editor for Agent {
         files: &mut (dyn Files + Send),
         progress: &mut dyn Progress,
     ) -> Result<Report, AgentError> {
-        let mut run = Run::new(self, files, progress).await;
+        let mut run = Run::new(self, files, progress).await?;
         let mut answer = run.begin(task).await?;
         loop {
             if let Some(answer) = answer.take()
@@ -83,6 +83,10 @@ struct Run<'a> {
     rejected_finishes: u32,
     /// What the guard refused when the model called `finish`, one sentence.
     refusal: Option<String>,
+    /// Whether the model called a tool in this run.
+    has_calls: bool,
+    /// Whether an edit of the current answer failed.
+    failed_in_answer: bool,
 }
 
 impl<'a> Run<'a> {
@@ -90,7 +94,7 @@ impl<'a> Run<'a> {
         agent: &'a Agent,
         files: &'a mut (dyn Files + Send),
         progress: &'a mut dyn Progress,
-    ) -> Self {
+    ) -> Result<Self, AgentError> {
         let tools = tools_for(agent.profile);
         let overhead = request_overhead(system_prompt(agent.profile), &tools);
         let known = match agent.model.known_limits() {
@@ -99,12 +103,12 @@ impl<'a> Run<'a> {
             None => {
                 progress.begin_call().await;
                 let known = agent.model.token_limits().await;
-                progress.end_call().await;
+                progress.end_call(false).await?;
                 known
             }
         };
         let sizes = Sizes::new(&agent.limits, known, agent.profile, overhead);
-        Self {
+        Ok(Self {
             agent,
             bench: Workbench::new(files, agent.limits, agent.profile, sizes.max_shown()),
             progress,
@@ -115,26 +119,35 @@ impl<'a> Run<'a> {
             patience: Patience::default(),
             rejected_finishes: 0,
             refusal: None,
-        }
+            has_calls: false,
+            failed_in_answer: false,
+        })
     }
 
     /// Replays the stored conversation, or sends the first message. Returns the last answer if its calls were not run.
     async fn begin(&mut self, task: &Task<'_>) -> Result<Option<Answer>, AgentError> {
-        let mut pending: Option<Turn> = None;
+        // The last turn, as long as its calls have no results.
+        let mut open: Option<(Turn, bool)> = None;
         for past in task.conversation {
-            if let (true, Some(turn)) = (past.this_run, pending.take()) {
-                self.replay_edits(&turn)?;
+            match (&past.message, open.take()) {
+                (Message::Results(results), Some((turn, true))) => self.replay_answer(&turn, results)?,
+                (Message::Results(_), _) => {}
+                (_, Some((turn, _))) => self.close_calls(&turn),
+                (_, None) => {}
             }
-            match (past.this_run, &past.message) {
-                (true, Message::Assistant(turn)) => {
-                    self.budget.add_turn(past.usage);
-                    pending = Some(turn.clone());
-                }
-                (true, Message::Results(results)) => self.replay_finish(results),
-                _ => {}
+            if past.this_run {
+                self.replay_message(past);
+            }
+            if let Message::Assistant(turn) = &past.message {
+                open = Some((turn.clone(), past.this_run));
             }
             self.conversation.push(past.message.clone());
         }
+        if let Some((turn, true)) = open {
+            // Whether it was cut off is not stored. Its calls were read when it arrived.
+            return Ok(Some(Answer::Turn(turn, StopReason::Calls)));
+        }
+        open.iter().for_each(|(turn, _)| self.close_calls(turn));
         if !task.conversation.iter().any(|past| past.this_run) {
             let first = match self.conversation.is_empty() {
                 true => self.opening(task),
@@ -142,8 +155,52 @@ impl<'a> Run<'a> {
             };
             self.add_message(Message::User(first), Usage::default()).await?;
         }
-        // Whether it was cut off is not stored. Its calls were read when it arrived.
-        Ok(pending.map(|turn| Answer::Turn(turn, StopReason::Calls)))
+        Ok(None)
+    }
+
+    /// Restores the counts of an interrupted attempt.
+    fn replay_message(&mut self, past: &PastMessage) {
+        match &past.message {
+            Message::Assistant(turn) => {
+                self.budget.add_turn(past.usage);
+                self.patience.replay_turn(turn);
+            }
+            // The request was made and paid for, although there is no turn.
+            Message::User(text) if text == TOO_SLOW => {
+                self.budget.add_turn(past.usage);
+                self.patience.replay_turn(&Turn::default());
+            }
+            Message::User(_) => {}
+            Message::Results(results) => self.replay_finish(results),
+        }
+    }
+
+    /// Repeats the edits of an interrupted attempt. Their results are already in the conversation, and what failed then
+    /// fails now, even if the model's limits are others by now.
+    fn replay_answer(&mut self, turn: &Turn, results: &[ToolResult]) -> Result<(), AgentError> {
+        for (call, result) in turn.calls.iter().zip(results).take(MAX_CALLS) {
+            match result.failed {
+                true => self.bench.record(call, &CallOutcome::Failed(result.content.clone())),
+                false => self.bench.replay(call)?,
+            }
+        }
+        self.has_calls |= !results.is_empty();
+        self.patience.replay_results(results.iter().any(|result| !result.failed));
+        Ok(())
+    }
+
+    /// Adds results to calls that were never run, because their run ended. A provider refuses calls without results.
+    fn close_calls(&mut self, turn: &Turn) {
+        let result = |call: &ToolCall| ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            content: "not run, because the run ended".into(),
+            failed: true,
+        };
+        let results: Vec<_> = turn.calls.iter().map(result).collect();
+        if !results.is_empty() {
+            self.conversation.push(Message::Results(results));
+        }
     }
 
     fn opening(&mut self, task: &Task<'_>) -> String {
@@ -153,14 +210,6 @@ impl<'a> Run<'a> {
             self.progress.step(StepKind::Note, format!("Read only the first {kib} KiB of {path}"));
         }
         first_message(task, self.bench.files(), limit)
-    }
-
-    /// Repeats the edits of an interrupted attempt. Their results are already in the conversation.
-    fn replay_edits(&mut self, turn: &Turn) -> Result<(), AgentError> {
-        for call in turn.calls.iter().take(MAX_CALLS) {
-            self.bench.run(call)?;
-        }
-        Ok(())
     }
 
     /// Adds follow-ups that arrived during the run, before the next request.
@@ -200,24 +249,28 @@ impl<'a> Run<'a> {
     async fn run_calls(&mut self, turn: &Turn, stop: StopReason) -> Result<Option<Report>, AgentError> {
         let (mut results, mut report, mut has_success) = (Vec::new(), None, false);
         let mut space = self.sizes.max_results();
+        (self.has_calls, self.failed_in_answer) = (true, false);
         let last = turn.calls.len() - 1;
         for (n, call) in turn.calls.iter().enumerate() {
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let is_cut =
-                n == last && stop == StopReason::TooLong && matches!(call.arguments, Arguments::Broken(_));
+            let is_broken = matches!(call.arguments, Arguments::Broken(_));
             let outcome = match n {
-                MAX_CALLS.. => {
-                    CallOutcome::NotRun(format!("at most {MAX_CALLS} calls run per answer; call again"))
-                }
-                _ if is_cut => self.cut_off_call(call),
+                _ if report.is_some() => CallOutcome::NotRun("the work has ended with finish".into()),
+                MAX_CALLS.. => self.too_many_calls(call),
+                _ if n == last && stop == StopReason::TooLong && is_broken => self.cut_off_call(call),
                 _ => self.bench.run(call)?,
             };
             let mut result = self.tool_result(call, outcome, &mut report).await?;
             has_success |= !result.failed;
-            result.content = cut_text(&result.content, space.max(MIN_RESULT_BYTES));
-            space = space.saturating_sub(result.content.len());
+            self.failed_in_answer |= result.failed && self.bench.is_edit(call);
+            let cut = cut_text(&result.content, space.max(MIN_RESULT_BYTES));
+            if cut.len() < result.content.len() {
+                self.bench.forget_read(call);
+            }
+            space = space.saturating_sub(cut.len());
+            result.content = cut;
             results.push(result);
         }
         self.add_message(Message::Results(results), Usage::default()).await?;
@@ -228,6 +281,12 @@ impl<'a> Run<'a> {
             Ok(()) => Ok(None),
             Err(stalled) => self.end_stalled(stalled).map(Some),
         }
+    }
+
+    fn too_many_calls(&mut self, call: &ToolCall) -> CallOutcome {
+        let why = format!("at most {MAX_CALLS} calls run per answer; call again");
+        self.bench.record(call, &CallOutcome::Malformed(why.clone()));
+        CallOutcome::NotRun(why)
     }
 
     fn cut_off_call(&mut self, call: &ToolCall) -> CallOutcome {

@@ -51,22 +51,23 @@ impl Sizes {
     pub(crate) fn lower(&mut self, refusal: &SizeRefusal, bytes: usize) -> bool {
         let before = *self;
         let is_new = |context: &u32| self.known.context.is_none_or(|known| *context < known);
+        // With a context, the conversation and the answer are too long together.
+        let is_only_output = refusal.is_about_output && refusal.context.is_none();
+        let enough = if is_only_output { MIN_OUTPUT } else { ENOUGH_OUTPUT };
         if let Some(output) = refusal.output_below(self.max_output) {
             (self.max_output, self.known.output) = (output, Some(output));
         } else if let Some(context) = refusal.context.filter(is_new) {
             self.known.context = Some(context);
             self.fit_context();
-        } else if self.max_output > ENOUGH_OUTPUT || (refusal.is_about_output && self.max_output > MIN_OUTPUT)
-        {
-            self.max_output = (self.max_output / 2).max(MIN_OUTPUT);
-            self.known.output = Some(self.max_output);
-        } else if !refusal.is_about_output {
+        } else if self.max_output > enough {
+            self.max_output = (self.max_output / 2).max(enough);
+        } else if !is_only_output {
             self.max_bytes = (self.max_bytes.min(bytes) / 2).max(MIN_BYTES);
         }
         *self != before
     }
 
-    /// What the next run with this model should know.
+    /// What the next run with this model should know: what the provider said, without guesses.
     pub(crate) fn learned(&self) -> TokenLimits {
         self.known
     }

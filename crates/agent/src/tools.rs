@@ -49,6 +49,8 @@ pub(crate) struct Workbench<'a> {
     bytes_written: usize,
     /// Why the last edit failed, unless a later edit succeeded.
     failed_edit: Option<FailedEdit>,
+    /// A call that succeeded in an interrupted attempt succeeds again.
+    is_replaying: bool,
 }
 
 struct FailedEdit {
@@ -75,6 +77,7 @@ impl<'a> Workbench<'a> {
             read_files: BTreeSet::new(),
             bytes_written: 0,
             failed_edit: None,
+            is_replaying: false,
         }
     }
 
@@ -96,6 +99,31 @@ impl<'a> Workbench<'a> {
         self.check_limits()?;
         self.record(call, &outcome);
         Ok(outcome)
+    }
+
+    /// Repeats a call that succeeded in an interrupted attempt.
+    pub(crate) fn replay(&mut self, call: &ToolCall) -> Result<(), AgentError> {
+        self.is_replaying = true;
+        let outcome = self.run(call);
+        self.is_replaying = false;
+        outcome.map(drop)
+    }
+
+    /// Whether the call would change a file.
+    pub(crate) fn is_edit(&self, call: &ToolCall) -> bool {
+        match find_tool(&self.tools, &call.name) {
+            Some(tool) => definitions::is_edit(tool.name),
+            None => definitions::looks_like_edit(&call.arguments),
+        }
+    }
+
+    /// Forgets that the model has seen a whole page, because its result was cut.
+    pub(crate) fn forget_read(&mut self, call: &ToolCall) {
+        if let Some(read) = find_tool(&self.tools, &call.name).filter(|tool| tool.name == "read")
+            && let Ok(Read { path, .. }) = read_arguments(read, &call.arguments)
+        {
+            self.read_files.remove(&self.clean_path(&path));
+        }
     }
 
     fn run_tool(&mut self, call: &ToolCall) -> Result<CallOutcome, FilesError> {
@@ -129,11 +157,7 @@ impl<'a> Workbench<'a> {
             CallOutcome::Malformed(why) => (why, true),
             _ => return,
         };
-        let is_edit = match find_tool(&self.tools, &call.name) {
-            Some(tool) => definitions::is_edit(tool.name),
-            None => definitions::looks_like_edit(&call.arguments),
-        };
-        if is_edit {
+        if self.is_edit(call) {
             self.failed_edit = Some(FailedEdit { why: short_reason(why).to_owned(), is_malformed });
         }
     }
@@ -182,7 +206,7 @@ impl<'a> Workbench<'a> {
             Err(FilesError::NotFound(_)) => false,
             Err(error) => return Err(error),
         };
-        if exists && !self.read_files.contains(&path) {
+        if exists && !self.is_replaying && !self.read_files.contains(&path) {
             return Ok(CallOutcome::Failed(format!("{path} already exists: read it first, or use edit")));
         }
         self.put(&path, text)?;

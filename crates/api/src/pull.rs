@@ -32,7 +32,7 @@ pub(super) async fn show(
     }
     let job = app.jobs.find(&project.id, &id).await?.ok_or(ApiError::NoSuchJob)?;
     let events = app.jobs.events(&project.id, &id, 0).await?.unwrap_or_default();
-    let checked_at = job.pr_link.as_deref().and_then(|link| app.hosts.last_check(project, link));
+    let checked_at = job.pr_link.as_deref().and_then(|link| app.hosts.last_check(link));
     job_pull(&job, &events, checked_at).map(Json).ok_or(ApiError::NoPull)
 }
 

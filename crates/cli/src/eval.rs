@@ -29,16 +29,18 @@ struct Candidate {
 pub(crate) async fn run(sources: &Sources, args: Eval) -> anyhow::Result<ExitCode> {
     let candidates = open_models(sources, &args).await?;
     let tasks = TaskSource::open(&args).await?;
-    let mut results = Results::open(&args.out)?;
+    let (mut results, mut current) = (Results::open(&args.out)?, Vec::new());
     for number in 0..tasks.len() {
         let task = tasks.prepare(number).await?;
         for candidate in &candidates {
             if results.find(&candidate.name, &task).is_none() {
                 run_task(candidate, &task, number, tasks.len(), &mut results).await?;
             }
+            // The folder can have results of other tasks.
+            current.extend(results.find(&candidate.name, &task).cloned());
         }
     }
-    print(&args, &candidates, results.all())?;
+    print(&args, &candidates, &current)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,3 +12,6 @@ CREATE INDEX proposals_by_job ON proposals (job);
 
 -- The head branch of pr_link, if that is the pull request of another job; NULL: it is the job's own branch.
 ALTER TABLE jobs ADD COLUMN pr_head TEXT;
+
+-- The number of sweeps before the last end of the job: a job can end more than once, and each end has its own sweeps.
+ALTER TABLE jobs ADD COLUMN sweeps_before INTEGER NOT NULL DEFAULT 0;

@@ -11,8 +11,10 @@ pub enum Note {
     Event(NewEvent),
     /// An entry of the current run's conversation and its tokens, which count for the project's calendar month (UTC).
     Entry(Value, Tokens),
-    /// The run does nothing but wait for its model, until its next entry.
+    /// The run does nothing but wait for its model, until its next entry or [`Note::WorksAgain`].
     WaitsForModel,
+    /// The run works again, although the model gave no answer that becomes an entry.
+    WorksAgain,
     /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
     /// The change, stored before it is pushed, and the number of the last message that it answers.
@@ -26,6 +28,7 @@ pub(crate) enum ValidNote {
     Event(NewEvent),
     Entry(String, Tokens),
     WaitsForModel,
+    WorksAgain,
     Base(String, String),
     Change(Box<Change>, u32),
     Pushed,
@@ -38,6 +41,7 @@ pub(crate) fn validate(notes: Vec<Note>) -> Result<Vec<ValidNote>> {
             Note::Event(event) => ValidNote::Event(event),
             Note::Entry(entry, tokens) => ValidNote::Entry(encode_entry(&entry)?, tokens),
             Note::WaitsForModel => ValidNote::WaitsForModel,
+            Note::WorksAgain => ValidNote::WorksAgain,
             Note::Base(base_ref, commit) => ValidNote::Base(base_ref, commit),
             Note::Change(change, read) => ValidNote::Change(change, read),
             Note::Pushed => ValidNote::Pushed,

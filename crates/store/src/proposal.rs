@@ -35,9 +35,12 @@ pub struct ProposalHolder {
     pub status: Status,
     /// The branch that it pushes to.
     pub branch: String,
+    /// Its own pull request.
     pub pr_link: Option<String>,
     /// The commit that it pushed, or is about to push.
     pub head_commit: String,
+    /// Its current run is about to push the change or to open the pull request.
+    pub is_publishing: bool,
 }
 
 #[async_trait]

@@ -10,11 +10,13 @@ use crate::{Job, NewEvent, PullState, Result};
 /// How long a sweep belongs to the caller that took it.
 pub(crate) const SWEEP: Duration = Duration::from_secs(60);
 
-/// An archived or failed job to search for, for the `tries`th time.
+/// An archived or failed job to search for, for the `tries`th time since it ended.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     pub job: Job,
     pub tries: u32,
+    /// The fencing token: the number of sweeps of the job so far.
+    pub(crate) fence: u32,
 }
 
 /// An archive or a failure schedules a sweep for each job that has a stored change and no pull request.

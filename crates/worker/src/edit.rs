@@ -185,8 +185,15 @@ impl Progress for Steps {
         }
     }
 
-    async fn end_call(&mut self) {
+    /// Without a reply, no entry follows that would end the wait in the store. So that is stored first: if the
+    /// run kills its worker now, the death counts.
+    async fn end_call(&mut self, has_reply: bool) -> Result<(), AgentError> {
         self.permit.begin_local_work().await;
+        if has_reply || self.app.models.calls(&self.lease.job.model).is_none() {
+            return Ok(());
+        }
+        let written = self.sender.send_and_wait(Note::WorksAgain).await;
+        written.ok_or(AgentError::Cancelled)?.map_err(interrupt).map(drop)
     }
 
     async fn wait(&mut self, delay: Duration) {

@@ -80,14 +80,16 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     optional_text(deserializer)?.ok_or_else(|| de::Error::custom("invalid type: null, expected a string"))
 }
 
-/// A number counts as its digits, and a list as lines.
+/// A whole number counts as its digits, and a list as lines.
 fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => None,
         Value::String(text) => Some(text),
         Value::Array(lines) => Some(join_lines(lines).map_err(de::Error::custom)?),
-        value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
-        Value::Object(_) => return Err(de::Error::custom("invalid type: object, expected a string")),
+        Value::Bool(flag) => Some(flag.to_string()),
+        // A fraction loses its zeros: 1.10 would become 1.1.
+        Value::Number(number) if !number.is_f64() => Some(number.to_string()),
+        value => return Err(de::Error::custom(format!("invalid type: {value}, expected a string"))),
     })
 }
 
@@ -155,7 +157,10 @@ mod tests {
         for wrong in [json!({ "path": "a.md", "lines": [] }), json!({ "path": 7 }), json!({ "lines": 1 })] {
             assert!(from_value::<Read>(wrong.clone()).is_err(), "{wrong}");
         }
-        for wrong in [json!({ "path": "a", "old": null, "new": "b" }), json!({ "path": "a", "new": "b" })] {
+        let fraction = json!({ "path": "a", "old": 1.9, "new": 1.1 });
+        for wrong in
+            [json!({ "path": "a", "old": null, "new": "b" }), json!({ "path": "a", "new": "b" }), fraction]
+        {
             assert!(from_value::<Change>(wrong.clone()).is_err(), "{wrong}");
         }
     }

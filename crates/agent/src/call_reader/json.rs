@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 /// Objects that can be within a text. A text with more braces is no call.
 const MAX_OBJECTS: usize = 256;
+/// Bytes that are looked at in all tries together.
+const MAX_SCANNED_BYTES: usize = 16 << 20;
 /// An object as a string in a string is a mistake of a model. Deeper than this, it's something else.
 const MAX_ENCODINGS: usize = 3;
 
@@ -35,14 +37,16 @@ pub(super) struct FoundObject {
 /// Finds the objects in a text, in their order, without those within another one.
 pub(super) fn objects(text: &str, is_complete: bool) -> impl Iterator<Item = FoundObject> {
     let mut next = 0;
+    let mut scanned = 0;
     let mut tries = 0;
     std::iter::from_fn(move || {
         while let Some(start) = text[next..].find('{').map(|at| next + at) {
             tries += 1;
-            if tries > MAX_OBJECTS {
+            if tries > MAX_OBJECTS || scanned > MAX_SCANNED_BYTES {
                 return None;
             }
             next = start + 1;
+            scanned += text.len() - start;
             let Some((repaired, length)) = repair(&text[start..], is_complete) else { continue };
             let Ok(value) = serde_json::from_str(&repaired) else { continue };
             next = start + length;

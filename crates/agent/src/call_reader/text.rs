@@ -5,12 +5,17 @@ use serde_json::{Map, Value};
 
 use super::find_tool;
 use super::json::{objects, parse_object};
-use crate::model::Tool;
+use crate::model::{Arguments, Tool};
+
+const MAX_UNREADABLE: usize = 8;
+/// How much of a call is looked at to recognize it, and how much of an unreadable one is kept.
+const MAX_HEAD_CHARS: usize = 200;
+const MAX_BROKEN_CHARS: usize = 500;
 
 #[derive(Default)]
 pub(super) struct TextCalls {
-    /// Each with the name as the model wrote it.
-    pub(super) calls: Vec<(String, Value)>,
+    /// The tool's name, or the name of a tool that doesn't exist, and the arguments.
+    pub(super) calls: Vec<(String, Arguments)>,
     /// The text before the calls.
     pub(super) prose: String,
 }
@@ -18,20 +23,35 @@ pub(super) struct TextCalls {
 const NAME_FIELDS: &[&str] = &["name", "tool", "tool_name", "function", "action"];
 const ARGUMENT_FIELDS: &[&str] = &["arguments", "parameters", "args", "input", "params", "action_input"];
 
-/// Finds the calls of known tools. A text that only mentions JSON has none: a call needs a tool's name and arguments.
+/// A call in a text, by its position.
+struct FoundCall {
+    start: usize,
+    end: usize,
+    name: String,
+    arguments: Arguments,
+}
+
+/// Finds the calls in a text. A text that only mentions JSON has none: a call has a name and arguments. A call of a known
+/// tool that can't be read is found, too: dropping it would lose an edit. `is_complete` is false if the answer was cut
+/// off.
 pub(super) fn find_calls(text: &str, is_complete: bool, tools: &[Tool]) -> TextCalls {
     let text = without_reasoning(text);
-    let mut found = tagged_calls(text, tools);
-    let mut start = text.find("<function=").filter(|_| !found.is_empty());
-    if found.is_empty() {
-        for object in objects(text, is_complete) {
-            let calls = calls_of_object(&object.value, tools);
-            start = start.or((!calls.is_empty()).then_some(object.start));
-            found.extend(calls);
-        }
+    let mut found = tagged_calls(text, is_complete);
+    for object in objects(text, is_complete) {
+        let calls = calls_of_object(&object.value).into_iter();
+        found.extend(calls.map(|(name, arguments)| FoundCall {
+            start: object.start,
+            end: object.end,
+            name,
+            arguments: Arguments::Json(arguments),
+        }));
     }
-    let prose = start.map(|start| without_opening(&text[..start])).unwrap_or_default();
-    TextCalls { calls: found, prose: prose.to_owned() }
+    found.extend(unreadable_calls(text, &found, tools));
+    found.sort_by_key(|call| call.start);
+    let prose = found.first().map(|first| without_opening(&text[..first.start]).to_owned());
+    let known_name = |name: String| find_tool(tools, &name).map_or(name, |tool| tool.name.to_owned());
+    let calls = found.into_iter().map(|call| (known_name(call.name), call.arguments));
+    TextCalls { calls: calls.collect(), prose: prose.unwrap_or_default() }
 }
 
 /// The text behind the model's reasoning, which can contain calls that the model only considers.
@@ -42,9 +62,9 @@ fn without_reasoning(text: &str) -> &str {
     }
 }
 
-fn calls_of_object(object: &Value, tools: &[Tool]) -> Vec<(String, Value)> {
+fn calls_of_object(object: &Value) -> Vec<(String, Value)> {
     if let Some(calls) = object["tool_calls"].as_array() {
-        return calls.iter().flat_map(|call| calls_of_object(call, tools)).collect();
+        return calls.iter().flat_map(calls_of_object).collect();
     }
     let function = if object["function"].is_object() { &object["function"] } else { object };
     let name = NAME_FIELDS.iter().find_map(|field| function[*field].as_str());
@@ -53,40 +73,67 @@ fn calls_of_object(object: &Value, tools: &[Tool]) -> Vec<(String, Value)> {
         Value::String(text) => parse_object(text, true),
         _ => None,
     });
-    match (name.filter(|name| find_tool(tools, name).is_some()), arguments) {
-        (Some(name), Some(arguments)) => vec![(name.to_owned(), arguments)],
-        _ => Vec::new(),
-    }
+    name.zip(arguments).map(|(name, arguments)| (name.to_owned(), arguments)).into_iter().collect()
 }
 
 /// Reads `<function=edit><parameter=path>a.md</parameter></function>`, and the same with JSON in the function.
-fn tagged_calls(text: &str, tools: &[Tool]) -> Vec<(String, Value)> {
+fn tagged_calls(text: &str, is_complete: bool) -> Vec<FoundCall> {
     let mut calls = Vec::new();
-    for function in text.split("<function=").skip(1) {
-        let Some((name, body)) = function.split_once('>') else { continue };
-        let body = body.split("</function>").next().unwrap_or_default();
+    for (start, opening) in text.match_indices("<function=") {
+        let Some((name, body)) = text[start + opening.len()..].split_once('>') else { continue };
+        let end = body.find("</function>");
+        let body = &body[..end.unwrap_or(body.len())];
         let arguments = match body.contains("<parameter=") {
-            true => Some(parameters(body)),
-            false => parse_object(body, true),
+            true => parameters(body),
+            false => parse_object(body, is_complete),
         };
-        let name = name.trim().trim_matches('"');
-        if let Some(arguments) = arguments.filter(|_| find_tool(tools, name).is_some()) {
-            calls.push((name.to_owned(), arguments));
-        }
+        let is_whole = end.is_some() || is_complete;
+        let arguments =
+            arguments.filter(|_| is_whole).map_or(Arguments::Broken(body.to_owned()), Arguments::Json);
+        let name = name.trim().trim_matches('"').to_owned();
+        calls.push(FoundCall {
+            start,
+            end: start + opening.len() + name.len() + body.len(),
+            name,
+            arguments,
+        });
     }
     calls
 }
 
-fn parameters(body: &str) -> Value {
+/// `None` if a parameter has no end: its value may be incomplete.
+fn parameters(body: &str) -> Option<Value> {
     let parameter = |part: &str| {
         let (name, rest) = part.split_once('>')?;
-        let value = rest.split("</parameter>").next().unwrap_or_default();
+        let (value, _) = rest.split_once("</parameter>")?;
         // The tags are on lines of their own.
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
         Some((name.trim().to_owned(), Value::from(value)))
     };
-    Value::Object(body.split("<parameter=").skip(1).filter_map(parameter).collect::<Map<_, _>>())
+    let parameters: Option<Map<_, _>> = body.split("<parameter=").skip(1).map(parameter).collect();
+    parameters.map(Value::Object)
+}
+
+/// Calls of known tools by the beginning of their JSON, `{"name": "edit", "arguments"`, that are in no call so far.
+fn unreadable_calls(text: &str, found: &[FoundCall], tools: &[Tool]) -> Vec<FoundCall> {
+    let mut calls = Vec::new();
+    for (start, _) in text.match_indices('{') {
+        let is_inside = |call: &FoundCall| (call.start..call.end).contains(&start);
+        if calls.len() >= MAX_UNREADABLE || found.iter().chain(&calls).any(is_inside) {
+            continue;
+        }
+        let head: String =
+            text[start..].chars().take(MAX_HEAD_CHARS).filter(|c| !c.is_whitespace()).collect();
+        let name = head.strip_prefix("{\"name\":\"").and_then(|rest| rest.split_once('"'));
+        let Some((name, rest)) = name.filter(|(name, _)| find_tool(tools, name).is_some()) else { continue };
+        if ARGUMENT_FIELDS.iter().any(|field| rest.starts_with(&format!(",\"{field}\""))) {
+            let broken: String = text[start..].chars().take(MAX_BROKEN_CHARS).collect();
+            let end = start + broken.len();
+            calls.push(FoundCall { start, end, name: name.to_owned(), arguments: Arguments::Broken(broken) });
+        }
+    }
+    calls
 }
 
 /// Removes the line that opens a call: a fence, a tag, a bracket.
@@ -109,13 +156,13 @@ mod tests {
     use super::*;
     use crate::tools::tools;
 
-    fn find(text: &str) -> Vec<(String, Value)> {
+    fn find(text: &str) -> Vec<(String, Arguments)> {
         find_calls(text, true, &tools()).calls
     }
 
     #[test]
     fn calls_as_models_write_them_in_text() {
-        let read = ("read".to_owned(), json!({ "path": "a.md" }));
+        let read = ("read".to_owned(), Arguments::Json(json!({ "path": "a.md" })));
         let call = r#"{"name": "read", "arguments": {"path": "a.md"}}"#;
         for text in [
             call.to_owned(),
@@ -124,6 +171,7 @@ mod tests {
             format!("<tool_call>\n{call}"),
             format!("[TOOL_CALLS][{call}]"),
             format!("<think>Perhaps {{\"name\": \"delete\", \"arguments\": {{}}}}?</think>{call}"),
+            call.replace("read", "functions.read"),
             r#"{"tool": "read", "parameters": {"path": "a.md"}}"#.to_owned(),
             r#"{"type": "function", "function": {"name": "read", "arguments": "{\"path\": \"a.md\"}"}}"#
                 .to_owned(),
@@ -144,15 +192,35 @@ mod tests {
     fn text_about_json_is_no_call() {
         for text in [
             "The page shows `{\"name\": \"read\"}`.",
-            r#"{"name": "bash", "arguments": {"command": "env"}}"#,
             r#"{"name": "read", "arguments": "a.md"}"#,
             "<think>I could call {\"name\": \"read\", \"arguments\": {\"path\": \"a.md\"}}",
-            "<function=bash>{}</function>",
             "",
         ] {
-            assert_eq!(find(text), [], "{text}");
+            let calls = find(text);
+            assert!(
+                calls.iter().all(|(_, arguments)| matches!(arguments, Arguments::Broken(_))),
+                "{text}: {calls:?}"
+            );
         }
-        let cut = find_calls(r#"{"name": "read", "arguments": {"path": "a.md""#, false, &tools());
-        assert_eq!(cut.calls, []);
+        assert_eq!(find("The page shows `{\"name\": \"read\"}`."), []);
+    }
+
+    /// A call that is dropped would be an edit that nobody misses.
+    #[test]
+    fn unreadable_and_unknown_calls_are_not_dropped() {
+        let is_broken = |text: &str, is_complete: bool| {
+            let found = find_calls(text, is_complete, &tools());
+            matches!(&found.calls[..], [(name, Arguments::Broken(_))] if name == "edit" || name == "write")
+        };
+        assert!(is_broken(r#"{"name": "edit", "arguments": {"old": "say "hi"", "new": "x"}}"#, true));
+        assert!(is_broken(r#"{"name": "edit", "arguments": {"path": "a.md""#, false));
+        let cut = "<function=write><parameter=path>a.md</parameter><parameter=text>first half of the pa";
+        assert!(is_broken(cut, false) && is_broken(cut, true));
+        let unknown = find(r#"{"name": "bash", "arguments": {"command": "env"}}"#);
+        assert_eq!(unknown, [("bash".to_owned(), Arguments::Json(json!({ "command": "env" })))]);
+        let finish = r#"{"name": "finish", "arguments": {}}"#;
+        let both = find(&format!("{}\n{finish}", r#"{"name": "edit", "arguments": {"old": "say "hi""}}"#));
+        let names: Vec<_> = both.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["edit", "finish"]);
     }
 }

@@ -302,7 +302,9 @@ impl Client {
             Ok(done) => done.map_err(|error| self.connection_error(&error)),
             Err(_) => {
                 let (host, seconds) = (&self.endpoint.host, self.limits.idle_timeout.as_secs());
-                Err(ModelError::temporary(format!("{host} sent nothing for {seconds} s")))
+                Err(ModelError::temporary(format!(
+                    "{host} sent nothing for {seconds} s; if it needs more time, raise silence_seconds"
+                )))
             }
         }
     }

@@ -19,6 +19,8 @@ const CONTEXT: &[&str] = &[
     "n_ctx",
 ];
 const OUTPUT: &[&str] = &["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "max_tokens"];
+/// Longer answers are rarely useful, and some providers require credit for the whole length.
+const MAX_OUTPUT: u32 = 16_000;
 /// Objects within a description that can have the fields.
 const PARTS: &[&str] = &["top_provider", "meta", "limits"];
 
@@ -30,7 +32,7 @@ pub(super) fn parse(description: &Value, model: &str) -> TokenLimits {
         let values = names.iter().flat_map(|name| parts.iter().map(move |part| part[*name].as_u64()));
         values.flatten().find_map(|tokens| u32::try_from(tokens).ok().filter(|tokens| *tokens > 0))
     };
-    TokenLimits { output: find(OUTPUT), context: find(CONTEXT) }
+    TokenLimits { output: find(OUTPUT).map(|tokens| tokens.min(MAX_OUTPUT)), context: find(CONTEXT) }
 }
 
 /// A server with one model often has another name for it than the settings.
@@ -102,7 +104,7 @@ mod tests {
         check(
             json!({ "name": "models/m", "inputTokenLimit": 1048576, "outputTokenLimit": 65536 }),
             Some(1_048_576),
-            Some(65_536),
+            Some(16_000),
         );
         check(json!({ "data": [{ "id": "/models/x.gguf", "meta": { "n_ctx": 4096 } }] }), Some(4096), None);
         check(list(json!({ "id": "unknown", "max_model_len": 8192 })), None, None);

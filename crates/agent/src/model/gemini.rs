@@ -169,14 +169,13 @@ fn set_usage(usage: &Value, draft: &mut Draft) {
     draft.usage.output = draft.usage.output.max(text.saturating_add(reasoning));
 }
 
-/// `None` for a malformed call, so that the caller retries.
+/// A malformed call has no content, so it's an empty answer.
 fn stop_reason(reason: &Value) -> Option<StopReason> {
     match reason.as_str()? {
         "MAX_TOKENS" => Some(StopReason::TooLong),
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
             Some(StopReason::Refused)
         }
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => None,
         _ => Some(StopReason::Done),
     }
 }

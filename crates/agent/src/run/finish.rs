@@ -1,6 +1,6 @@
 //! Ends a run: shows the model the problems and refusals of its change, then builds the report.
 
-use crate::call_reader::shape;
+use crate::call_reader::{find_tool, shape};
 use crate::editor::{AgentError, Report, StepKind};
 use crate::guard::Refusal;
 use crate::model::{Message, ToolResult, Usage};
@@ -13,7 +13,6 @@ use super::patience::{Stalled, Unusable};
 const MAX_REJECTED_FINISHES: u32 = 2;
 const MAX_LINES_SHOWN: usize = 20;
 const NOT_ALLOWED: &str = "Not allowed: undo this and finish again.";
-/// What every rejection of a finish contains.
 const FINISH_AGAIN: &str = "finish again.";
 
 impl Run<'_> {
@@ -24,22 +23,33 @@ impl Run<'_> {
         summary: String,
         report: &mut Option<Report>,
     ) -> Result<(String, bool), AgentError> {
+        if self.failed_in_answer && self.rejected_finishes < MAX_REJECTED_FINISHES {
+            self.rejected_finishes += 1;
+            return Ok((
+                format!("Not yet: an edit of this answer failed. Look at its result, then {FINISH_AGAIN}"),
+                true,
+            ));
+        }
         let checks = self.checked_problems()?;
         let draft = Report { title, summary, notes: Vec::new(), checks };
         let refusals = self.fatal_refusals(&draft).await?;
         let to_fix = [
+            list_under(NOT_ALLOWED, &refusals),
             list_under(
                 "Not yet: your change causes these problems. Fix them and finish again.",
                 &draft.checks,
             ),
-            list_under(NOT_ALLOWED, &refusals),
         ];
         let to_fix: Vec<_> = to_fix.into_iter().flatten().collect();
         if !to_fix.is_empty() && self.rejected_finishes < MAX_REJECTED_FINISHES {
             self.rejected_finishes += 1;
             return Ok((to_fix.join("\n\n"), true));
         }
-        *report = Some(draft);
+        let notes = match self.failed_in_answer {
+            true => vec!["An edit of the model failed. Review whether the change is complete.".to_owned()],
+            false => Vec::new(),
+        };
+        *report = Some(Report { notes, ..draft });
         Ok(("finished".into(), false))
     }
 
@@ -62,7 +72,9 @@ impl Run<'_> {
 
     /// Restores the number of rejected finishes and the guard's refusal from the results of an interrupted attempt.
     pub(super) fn replay_finish(&mut self, results: &[ToolResult]) {
-        for result in results.iter().filter(|result| result.failed && result.content.contains(FINISH_AGAIN)) {
+        let is_finish = |name: &str| find_tool(&self.tools, name).is_some_and(|tool| tool.name == "finish");
+        let rejected = |result: &&ToolResult| result.failed && is_finish(&result.name);
+        for result in results.iter().filter(rejected) {
             self.rejected_finishes += 1;
             let mut lines = result.content.lines().skip_while(|line| *line != NOT_ALLOWED);
             self.refusal = lines.nth(1).map(str::to_owned).or(self.refusal.take());
@@ -89,7 +101,7 @@ impl Run<'_> {
                 Ok(None)
             }
             // The model worked, and describes the result instead of calling `finish`.
-            Err(_) if why == Unusable::OnlyText && self.conversation.has_calls() => {
+            Err(_) if why == Unusable::OnlyText && self.has_calls => {
                 let checks = self.checked_problems()?;
                 Ok(Some(Report { summary: text, checks, ..Report::default() }))
             }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::model::ToolCall;
+use crate::model::{ToolCall, Turn};
 
 /// Answers in a row of which every call failed.
 const MAX_FAILED_ANSWERS: u32 = 8;
@@ -13,6 +13,9 @@ const MAX_UNUSABLE_ANSWERS: u32 = 3;
 /// run.
 const WARN_AT: u32 = 3;
 const END_AT: u32 = 6;
+
+pub(super) const TOO_SLOW: &str =
+    "Your answer took too long and was stopped. Answer in smaller steps: one short call at a time.";
 
 /// Why the run ends although the model did not finish. Contains a sentence.
 pub(super) struct Stalled(pub(super) String);
@@ -59,7 +62,7 @@ impl Patience {
                 return Err(Stalled(format!("the model made the same call in {count} answers")));
             }
         }
-        self.failed = if has_success { 0 } else { self.failed + 1 };
+        self.replay_results(has_success);
         match self.failed {
             MAX_FAILED_ANSWERS.. => Err(Stalled(format!(
                 "every call of the model failed, in {MAX_FAILED_ANSWERS} answers in a row"
@@ -86,9 +89,18 @@ impl Patience {
             Unusable::CutOff => {
                 "Your answer was cut off, because it was too long. Continue in smaller steps."
             }
-            Unusable::TooSlow => {
-                "Your answer took too long and was stopped. Answer in smaller steps: one short call at a time."
-            }
+            Unusable::TooSlow => TOO_SLOW,
         })
+    }
+
+    /// Restores the count of answers in a row that had no success.
+    pub(super) fn replay_results(&mut self, has_success: bool) {
+        self.unusable = 0;
+        self.failed = if has_success { 0 } else { self.failed + 1 };
+    }
+
+    /// Restores the count of answers without calls.
+    pub(super) fn replay_turn(&mut self, turn: &Turn) {
+        self.unusable += u32::from(turn.calls.is_empty());
     }
 }

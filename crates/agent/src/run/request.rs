@@ -19,6 +19,8 @@ use super::{MAX_STEP_CHARS, Run};
 
 /// Requests for one answer, with exponential backoff between them.
 const MAX_TRIES: u32 = 6;
+/// Requests with lower and lower sizes.
+const MAX_SIZE_TRIES: u32 = 12;
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
@@ -31,7 +33,7 @@ pub(super) enum Answer {
 
 impl Run<'_> {
     pub(super) async fn request_answer(&mut self) -> Result<Answer, AgentError> {
-        let (mut backoff, mut tries) = (FIRST_DELAY, 1);
+        let (mut backoff, mut tries, mut size_tries) = (FIRST_DELAY, 1, 0);
         loop {
             self.budget.check()?;
             if self.progress.is_cancelled() {
@@ -40,8 +42,12 @@ impl Run<'_> {
             let (reply, duration) = self.call_model().await?;
             let (sentence, retry_after) = match reply {
                 Ok(reply) => return self.record_reply(reply, duration).await,
+                Err(ModelError::TooLarge { sentence, .. }) if size_tries == MAX_SIZE_TRIES => {
+                    return Err(AgentError::Ended(sentence));
+                }
                 Err(ModelError::TooLarge { sentence, refusal }) => {
                     self.lower_sizes(sentence, &refusal)?;
+                    size_tries += 1;
                     continue;
                 }
                 Err(ModelError::Unfinished(sentence)) => {
@@ -85,7 +91,7 @@ impl Run<'_> {
         )
         .await;
         let ended_at = Instant::now();
-        self.progress.end_call().await;
+        self.progress.end_call(matches!(reply, Ok(Ok(_)))).await?;
         self.budget.exclude(ended_at.elapsed());
         let reply = reply.map_err(|_| self.budget.out_of_time())?;
         Ok((reply, ended_at - started_at))
@@ -101,16 +107,17 @@ impl Run<'_> {
     /// Lowers the sizes after a refusal, or ends the run if nothing is left to lower.
     fn lower_sizes(&mut self, sentence: String, refusal: &SizeRefusal) -> Result<(), AgentError> {
         let (before, max_output) = (self.conversation.bytes(), self.sizes.max_output);
-        if !self.sizes.lower(refusal, before) {
-            return Err(AgentError::Ended(sentence));
+        loop {
+            if !self.sizes.lower(refusal, before) {
+                return Err(AgentError::Ended(sentence));
+            }
+            self.conversation.set_max_bytes(self.sizes.max_bytes);
+            // A context that was unknown so far can still be larger than the estimate of the refused request.
+            if self.conversation.bytes() < before || self.sizes.max_output < max_output {
+                break;
+            }
         }
-        self.conversation.set_max_bytes(self.sizes.max_bytes);
         self.bench.set_max_shown(self.sizes.max_shown());
-        let is_smaller = self.conversation.bytes() < before || self.sizes.max_output < max_output;
-        if !is_smaller {
-            return Err(AgentError::Ended(sentence));
-        }
-        self.agent.model.remember_limits(self.sizes.learned());
         self.progress.step(StepKind::Note, format!("Trying again with a smaller request: {sentence}"));
         Ok(())
     }
@@ -118,6 +125,8 @@ impl Run<'_> {
     /// Stores a reply before the run acts on it, because the reply is paid for.
     async fn record_reply(&mut self, reply: Reply, duration: Duration) -> Result<Answer, AgentError> {
         let Reply { mut turn, usage, stop } = reply;
+        // The provider accepted these sizes.
+        self.agent.model.remember_limits(self.sizes.learned());
         read_calls_in_text(&mut turn, stop, &self.tools, self.conversation.len());
         let sent = overhead(system_prompt(self.agent.profile), &self.tools) + self.conversation.bytes();
         let usage = cap_usage(usage, sent, turn_size(&turn), self.sizes.max_output);

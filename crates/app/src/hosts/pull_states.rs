@@ -32,6 +32,7 @@ impl Hosts {
     /// host had sent it, so that event streams of the job send it.
     pub fn refresh_pull_states(&self, project: &Project, jobs: &[Job]) {
         let open = jobs.iter().filter(|job| job.pr_state == Some(PullState::Open));
+        let open = open.filter(|_| is_on_the_web(&project.repository));
         self.refresh_stale(project, open, LIST_FRESH_MS);
     }
 
@@ -48,9 +49,7 @@ impl Hosts {
         fresh_ms: i64,
     ) -> Option<JoinHandle<()>> {
         let known = jobs.filter_map(|job| job.pr_link.clone().zip(job.pr_state));
-        let stale =
-            known.filter(|(link, _)| is_on_the_web(&project.repository) && self.is_stale(link, fresh_ms));
-        let stale: Vec<_> = stale.collect();
+        let stale: Vec<_> = known.filter(|(link, _)| self.is_stale(link, fresh_ms)).collect();
         if stale.is_empty() {
             return None;
         }
@@ -69,12 +68,8 @@ impl Hosts {
         }))
     }
 
-    /// When the host last answered with the state of the pull request, as far as this process knows. The states
-    /// of the embedded host are its own records.
-    pub fn last_check(&self, project: &Project, link: &str) -> Option<Timestamp> {
-        if !is_on_the_web(&project.repository) {
-            return Some(self.clock.now());
-        }
+    /// When the host last answered with the state of the pull request, as far as this process knows.
+    pub fn last_check(&self, link: &str) -> Option<Timestamp> {
         let answered = lock(&self.last_requests).get(link)?.answered_ms?;
         Timestamp::from_millisecond(answered).ok()
     }
@@ -96,7 +91,7 @@ impl Hosts {
 
     async fn refresh(&self, project: &Project, link: &str, known: PullState) -> forge::Result<()> {
         let Some(number) = pull_number(link) else { return Ok(()) };
-        let pull = self.web(project).await?.get(number).await?;
+        let pull = self.open(project).await?.get(number).await?;
         // If the project changed its repository, another pull request may have this number.
         let Some(pull) = pull.filter(|pull| pull.url == link) else { return Ok(()) };
         if stored_state(pull.state) != known {

@@ -1,7 +1,7 @@
 //! Stores the results of tasks, one line each, so that an interrupted evaluation continues where it stopped.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,7 +16,15 @@ impl Results {
     /// Reads the results of earlier runs. A line that was cut off by an interruption is ignored.
     pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
-        let text = fs::read_to_string(folder.join("results.jsonl")).unwrap_or_default();
+        let path = folder.join("results.jsonl");
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.with_context(|| format!("{} cannot be read", path.display()))?,
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            // The next result must not continue a line that was cut off.
+            OpenOptions::new().append(true).open(&path)?.write_all(b"\n")?;
+        }
         let all = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok(Self { folder: folder.to_owned(), all })
     }
@@ -39,10 +47,6 @@ impl Results {
             .with_context(|| format!("{} cannot be written", path.display()))?;
         self.all.push(result);
         Ok(())
-    }
-
-    pub(super) fn all(&self) -> &[TaskResult] {
-        &self.all
     }
 }
 

@@ -172,11 +172,14 @@ async fn first_suspect(
         ", archive_asked_at, deaths, suspect_since, steady_ms, docwright_now_ms() AS now,
            (SELECT alive_since FROM workers WHERE id = $1) AS worker_since,
            (SELECT alone_at FROM workers WHERE id = $1) AS worker_alone_at,
-           NOT EXISTS (SELECT 1 FROM jobs own WHERE own.status = 'active' AND own.worker = $1) AS worker_is_idle,
+           NOT EXISTS (SELECT 1 FROM jobs own
+             WHERE own.status = 'active' AND own.worker = $1 AND NOT own.waits_for_model) AS worker_is_idle,
            NOT EXISTS (SELECT 1 FROM workers other, docwright_now_ms() now
              WHERE other.id <> $1 AND other.alive_until > now AND other.alive_since <= now - jobs.steady_ms
-               AND ((SELECT count(*) FROM jobs held WHERE held.status = 'active' AND held.worker = other.id), other.id)
-                 < ((SELECT count(*) FROM jobs own WHERE own.status = 'active' AND own.worker = $1), $1))
+               AND ((SELECT count(*) FROM jobs held
+                    WHERE held.status = 'active' AND held.worker = other.id AND NOT held.waits_for_model), other.id)
+                 < ((SELECT count(*) FROM jobs own
+                      WHERE own.status = 'active' AND own.worker = $1 AND NOT own.waits_for_model), $1))
              AS worker_is_nearest",
         suspects!(),
         "AND worker IS NULL

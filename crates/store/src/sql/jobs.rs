@@ -260,6 +260,7 @@ pub(super) async fn set_archived(db: &mut Connection<'_>, id: &JobId, now: i64) 
     // server searches the host for it.
     let archive = sql("UPDATE jobs SET status = 'archived', archived_at = $1, worker = NULL, put_off = 0,
            not_before = NULL, sweeps = CASE WHEN sweep_at IS NULL THEN sweeps ELSE sweeps + 1 END,
+           sweeps_before = CASE WHEN sweep_at IS NULL THEN sweeps ELSE sweeps + 1 END,
            sweep_at = CASE WHEN (pr_link IS NULL OR pr_head IS NOT NULL) AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
          WHERE id = $2");
     db.execute(archive.bind(now).bind(&id.0)).await?;

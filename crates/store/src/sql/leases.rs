@@ -179,7 +179,7 @@ macro_rules! new_state {
             "CASE WHEN ",
             $link,
             " IS NULL THEN pr_state
-                  WHEN pr_link = ",
+                  WHEN pr_link IS NULL OR pr_link = ",
             $link,
             " THEN coalesce(pr_state, 'open') ELSE 'open' END"
         )
@@ -306,6 +306,7 @@ pub(super) async fn end(db: &mut Connection<'_>, id: &JobId, now: i64, ending: E
     let end = sql(concat!(
         "UPDATE jobs SET status = $1, pr_link = coalesce($2, pr_link), ended_at = $3, worker = NULL,
            put_off = 0, pr_head = CASE WHEN $2 IS NULL THEN pr_head ELSE $5 END,
+           sweeps_before = sweeps,
            sweep_at = CASE WHEN $1 = 'failed' AND $2 IS NULL AND (pr_link IS NULL OR pr_head IS NOT NULL)
              AND EXISTS (SELECT 1 FROM job_changes WHERE job = $4) THEN $3 END,
            pr_state = ",

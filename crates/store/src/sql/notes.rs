@@ -22,7 +22,8 @@ pub(super) async fn store(
             ValidNote::Entry(entry, tokens) => {
                 month = conversation::add(db, job, now, entry, *tokens).await?
             }
-            ValidNote::WaitsForModel => set_waiting(db, job).await?,
+            ValidNote::WaitsForModel => set_waiting(db, job, true).await?,
+            ValidNote::WorksAgain => set_waiting(db, job, false).await?,
             ValidNote::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
             ValidNote::Change(change, read) => set_change(db, job, run, change, *read).await?,
             ValidNote::Pushed => set_pushed(db, job).await?,
@@ -31,8 +32,9 @@ pub(super) async fn store(
     Ok(month)
 }
 
-async fn set_waiting(db: &mut Connection<'_>, job: &JobId) -> Result<()> {
-    db.execute(sql("UPDATE jobs SET waits_for_model = true WHERE id = $1").bind(&job.0)).await.map(drop)
+async fn set_waiting(db: &mut Connection<'_>, job: &JobId, waits: bool) -> Result<()> {
+    let set = sql("UPDATE jobs SET waits_for_model = $1 WHERE id = $2");
+    db.execute(set.bind(waits).bind(&job.0)).await.map(drop)
 }
 
 async fn set_base(db: &mut Connection<'_>, job: &JobId, base_ref: &str, commit: &str) -> Result<()> {

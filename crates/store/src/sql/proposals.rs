@@ -65,7 +65,10 @@ async fn claim(db: &mut Connection<'_>, input: &Input) -> Result<Option<Proposal
         append(db, own, now, &input.pushing).await?;
         return Ok(None);
     }
-    let find = sql("SELECT jobs.id, status, branch, pr_link, proposals.head_commit
+    let find = sql("SELECT jobs.id, status, branch, proposals.head_commit,
+           CASE WHEN pr_head IS NULL THEN pr_link END AS pr_link,
+           status = 'active' AND EXISTS (SELECT 1 FROM job_changes made WHERE made.job = jobs.id
+             AND made.run = jobs.run AND made.head_commit = proposals.head_commit) AS is_publishing
          FROM proposals JOIN jobs ON jobs.id = proposals.job
          WHERE proposals.project = $1 AND proposals.base_ref = $2 AND tree = $3");
     let find = find.bind(&project.0).bind(&proposal.base_ref).bind(&proposal.tree);
@@ -80,6 +83,7 @@ impl FromRow for ProposalHolder {
             branch: row.get("branch")?,
             pr_link: row.get("pr_link")?,
             head_commit: row.get("head_commit")?,
+            is_publishing: row.get("is_publishing")?,
         })
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 
 use super::jobs::{append, job_columns};
-use super::{Backend, FromRow, sql};
+use super::{Backend, FromRow, Row, sql};
 use crate::encoding::milliseconds;
 use crate::sweep::SWEEP;
 use crate::{Job, NewEvent, PullState, Result, Sweep, Sweeps};
@@ -23,17 +23,21 @@ impl<B: Backend> Sweeps for B {
             "UPDATE jobs SET sweep_at = docwright_now_ms() + $1, sweeps = sweeps + 1
              WHERE id = (SELECT id FROM jobs WHERE sweep_at <= (SELECT docwright_now_ms())
                          ORDER BY sweep_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-             RETURNING sweeps, ",
+             RETURNING sweeps, sweeps_before, ",
             job_columns!()
         ));
         let row = self.returning(take.bind(milliseconds(SWEEP))).await?;
-        row.map(|row| Ok(Sweep { job: Job::from_row(&row)?, tries: row.number("sweeps")? })).transpose()
+        let sweep = |row: Row| {
+            let (fence, before): (u32, u32) = (row.number("sweeps")?, row.number("sweeps_before")?);
+            Ok(Sweep { job: Job::from_row(&row)?, fence, tries: fence.saturating_sub(before) })
+        };
+        row.map(sweep).transpose()
     }
 
     async fn sweep_again(&self, sweep: &Sweep, wait: Duration) -> Result<()> {
         let again = sql("UPDATE jobs SET sweep_at = docwright_now_ms() + $1 WHERE id = $2 AND sweeps = $3
                AND sweep_at IS NOT NULL");
-        self.execute(again.bind(milliseconds(wait)).bind(&sweep.job.id.0).bind(sweep.tries)).await.map(drop)
+        self.execute(again.bind(milliseconds(wait)).bind(&sweep.job.id.0).bind(sweep.fence)).await.map(drop)
     }
 
     async fn finish_sweep(
@@ -48,7 +52,7 @@ impl<B: Backend> Sweeps for B {
         .bind(found.map(|(link, _)| link))
         .bind(found.map(|(_, state)| state.as_str()))
         .bind(&sweep.job.id.0)
-        .bind(sweep.tries);
+        .bind(sweep.fence);
         let done = self.transaction((set, sweep.job.id.clone(), event), |db, (set, id, event)| {
             async move {
                 let is_current = db.execute(set.clone()).await? > 0;

@@ -51,11 +51,13 @@ impl<B: Backend> Upkeep for B {
         let next = sql_for(
             ended_before!(
                 "SELECT id FROM jobs INDEXED BY jobs_settled
-                 WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0",
+                 WHERE status <> 'active' AND pr_state <> 'open' AND adopts = 0 AND branch_gone = 0
+                   AND pr_head IS NULL",
                 "AND coalesce(not_before, 0) <= docwright_now_ms() LIMIT 1"
             ),
             ended_before!(
-                "SELECT id FROM jobs WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone",
+                "SELECT id FROM jobs WHERE status <> 'active' AND pr_state <> 'open' AND NOT adopts AND NOT branch_gone
+                   AND pr_head IS NULL",
                 "AND coalesce(not_before, 0) <= (SELECT docwright_now_ms()) LIMIT 1"
             ),
         );

@@ -17,6 +17,7 @@ every_backend! {
     concurrent_claims_have_one_winner,
     changes_of_other_branches_and_projects_differ,
     the_claim_of_an_ended_job_is_taken_over,
+    only_the_run_that_made_a_change_publishes_it,
     a_claim_stores_notes_and_replaces_earlier_claims,
     an_equal_job_keeps_the_link_of_the_other_job,
     a_merge_reaches_every_job_with_the_link,
@@ -104,6 +105,21 @@ async fn the_claim_of_an_ended_job_is_taken_over(store: &dyn Store, _: &TestCloc
     assert!(claim(store, &second, &take_over).await.is_none());
     let holder = claim(store, &third, &take_over).await.unwrap();
     assert_eq!(holder.job, second.job.id, "another job was faster");
+}
+
+/// A follow-up makes the job active again, but it isn't about to open a pull request with the old change.
+async fn only_the_run_that_made_a_change_publishes_it(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let (first, second) = (leased_job(store, &project).await, leased_job(store, &project).await);
+    let equal = proposal("7ree", ClaimKind::Exclusive);
+    let made = vec![Note::Change(Box::new(change()), 0)];
+    assert!(store.claim_proposal(&first, made, &equal, pushing()).await.unwrap().is_none());
+    assert!(claim(store, &second, &equal).await.unwrap().is_publishing);
+    store.finish(&first, done(Some(LINK)), 0).await.unwrap();
+    assert!(!claim(store, &second, &equal).await.unwrap().is_publishing);
+    follow_up(store, &first.job, "And images").await;
+    let holder = claim(store, &second, &equal).await.unwrap();
+    assert_eq!((holder.status, holder.is_publishing), (Status::Active, false));
 }
 
 async fn a_claim_stores_notes_and_replaces_earlier_claims(store: &dyn Store, _: &TestClock) {

@@ -13,6 +13,7 @@ every_backend! {
     a_new_state_of_a_pull_request_is_recorded_once_for_each_of_its_jobs,
     a_settled_pull_request_adds_an_event_to_its_job,
     a_run_that_ends_after_the_merge_keeps_the_merged_state,
+    a_first_run_that_ends_after_the_merge_keeps_the_merged_state,
     a_reopened_pull_request_takes_follow_ups_again,
     merges_are_listed_by_time,
 }
@@ -148,6 +149,18 @@ async fn a_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Stor
     store.record(&lease, vec![]).await.unwrap();
     assert!(store.finish(&lease, done(Some(LINK)), 1).await.unwrap().is_none());
     assert_eq!(pull_states(store, &job).await, ["merged"]);
+    assert_eq!(refused(store, &job).await, "the job's pull request is merged; create a new job");
+}
+
+/// Its worker died before it recorded the link.
+async fn a_first_run_that_ends_after_the_merge_keeps_the_merged_state(store: &dyn Store, _: &TestClock) {
+    let project = project(store, "acme").await;
+    let job = job(store, &project).await;
+    let lease = leased(store).await;
+    let opened = NewPull { job: job.id.to_string(), ..new("topic") };
+    store.open_pull(&project.id, &opened).await.unwrap();
+    store.close_or_merge_pull(&project.id, 1, PullState::Merged, "d00d", Some("5ea1")).await.unwrap();
+    assert!(store.finish(&lease, done(Some(LINK)), 0).await.unwrap().is_none());
     assert_eq!(refused(store, &job).await, "the job's pull request is merged; create a new job");
 }
 

@@ -72,6 +72,7 @@ async fn a_sweep_of_an_earlier_end_changes_nothing(store: &dyn Store, _: &TestCl
     store.finish_sweep(&slow, Some(("https://x/late", PullState::Open)), None).await.unwrap();
     let sweep = store.next_sweep().await.unwrap().unwrap();
     assert_eq!((sweep.job.status, sweep.job.pr_link), (Status::Archived, None));
+    assert_eq!(sweep.tries, 1, "each end has its own tries");
 }
 
 /// Archived while its worker was publishing.

@@ -32,10 +32,10 @@ impl Run<'_> {
                 self.unpin().await;
                 return Ok(Some(already_proposed_ending(pull, change.report.clone())));
             }
-            let is_active = other.status == Status::Active;
+            let is_publishing = other.is_publishing;
             proposal.claim = ClaimKind::TakeOver(other.job.clone());
             holder = Some(other.job);
-            if is_active {
+            if is_publishing {
                 break;
             }
         }
@@ -69,13 +69,17 @@ impl Run<'_> {
                 && pull.base == base_ref
         };
         let Some(link) = &holder.pr_link else {
-            // A job that failed may have opened a pull request that it doesn't know.
-            let is_running = holder.status == Status::Active;
-            let pulls = if is_running { Vec::new() } else { self.host.find(&holder.branch).await? };
+            // A job that failed may have opened a pull request that it doesn't know. That of an archived job
+            // will be closed.
+            let pulls = match holder.status {
+                Status::Active | Status::Archived => Vec::new(),
+                _ => self.host.find(&holder.branch).await?,
+            };
             return Ok(pulls.into_iter().find(is_equal));
         };
         let pull = self.host.get(pull_number(link).unwrap_or_default()).await?;
-        let Some(pull) = pull.filter(|pull| pull.url == *link) else { return Ok(None) };
+        // The address of the server or of the repository may have changed, but not the branch.
+        let Some(pull) = pull.filter(|pull| pull.head == holder.branch) else { return Ok(None) };
         if pull.state != State::Open {
             self.app.pulls.record_pull_state(&self.project.id, link, stored_state(pull.state)).await?;
         }
