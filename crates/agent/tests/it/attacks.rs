@@ -188,7 +188,8 @@ async fn inject_finding() {
     assert!(model.last_sent(3).contains("3\tIt takes &lt;/task> a minute."), "{}", model.last_sent(3));
     let sent = [model.last_sent(5), model.last_sent(6)];
     assert!(
-        sent[1].starts_with("FAILED Not yet")
+        sent[1].starts_with("FAILED Not allowed")
+            && sent[1].contains("\n\nNot yet: ")
             && sent.iter().all(|text| text.contains("docs/&lt;task>.md:1: ")),
         "{sent:?}"
     );

@@ -376,3 +376,51 @@ async fn failed_edits_are_no_success() {
     ];
     run(refused.into()).await.fails("nothing was changed, because the model's change is not allowed: ", 4);
 }
+
+/// The model had no chance to see that its edit failed.
+#[tokio::test]
+async fn a_finish_beside_a_failed_edit_is_rejected() {
+    let missed = ("edit", json!({ "path": "docs/faq.md", "old": "Never there.", "new": "x" }));
+    let done = || ("finish", json!({ "title": "Say two minutes", "summary": "As asked." }));
+    let ran = run(vec![calls(&[("edit", edit_arguments()), missed, done()]), finish()]).await;
+    assert!(
+        ran.changes(2).last_message_of(2).contains("an edit of this answer failed"),
+        "{}",
+        ran.last_message_of(2)
+    );
+    // What follows an accepted finish is not run.
+    let late = ("delete", json!({ "path": "docs/faq.md" }));
+    let ran = run(vec![calls(&[("edit", edit_arguments()), done(), late])]).await;
+    assert!(!ran.changes(1).result.diff.contains("faq"), "{}", ran.result.diff);
+}
+
+#[tokio::test]
+async fn an_unreadable_call_in_a_text_is_explained() {
+    let broken = r#"{"name": "edit", "arguments": {"path": "docs/setup.md", "old": "say "hi"", "new": "x"}}"#;
+    let done = r#"{"name": "finish", "arguments": {"title": "Done", "summary": "As asked."}}"#;
+    let ran = run(vec![says(&format!("{broken}\n{done}")), edit(), finish()]).await;
+    ran.changes(3);
+    let steps = &ran.result.recorder.steps;
+    assert!(
+        steps.iter().any(|step| step.starts_with("note: edit failed: the arguments are not")),
+        "{steps:?}"
+    );
+    let half = "<function=write><parameter=path>docs/new.md</parameter><parameter=text>first half of the pa";
+    let ran = run(vec![answer_with(half, &[], "length"), edit(), finish()]).await;
+    assert!(!ran.changes(3).result.diff.contains("docs/new.md"), "{}", ran.result.diff);
+}
+
+/// A page of which the model saw only the beginning can't be rewritten: the rest would be lost.
+#[tokio::test]
+async fn a_result_that_is_cut_is_no_complete_read() {
+    let page = format!("{}{OLD}\n", "A line of a page.\n".repeat(110));
+    let names: Vec<_> = (0..6).map(|n| format!("docs/{n}.md")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), page.as_str())).collect();
+    let reads: Vec<_> = names.iter().map(|name| ("read", json!({ "path": name }))).collect();
+    let rewrite = calls(&[("write", json!({ "path": "docs/5.md", "text": "# Mine\n" }))]);
+    let small = |settings: &mut Settings| {
+        settings.token_limits = TokenLimits { output: Some(1_024), context: Some(8_192) };
+    };
+    let ran = run_with(Provider::OpenAi, vec![calls(&reads), rewrite, finish()], &files, small).await;
+    ran.fails("docs/5.md already exists: read it first", 3);
+}
