@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use forge::{Host as _, State};
+use forge::State;
 use jiff::Timestamp;
 use store::{Job, Project, PullState};
 use tokio::task::JoinHandle;
