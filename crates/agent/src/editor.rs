@@ -121,11 +121,9 @@ pub trait Progress: Send {
     /// Waits until the editor may call its model. Editors call this before each request. The wait isn't part of the
     /// run's time.
     async fn begin_call(&mut self) {}
-    /// Waits until the editor may work again. Editors call this after each request. If it failed, `has_reply` is false:
-    /// then no message follows that would tell that the editor works again. The wait isn't part of the run's time.
-    async fn end_call(&mut self, _has_reply: bool) -> Result<(), AgentError> {
-        Ok(())
-    }
+    /// Waits until the editor may work again. Editors call this after each request. The wait isn't part of the run's
+    /// time.
+    async fn end_call(&mut self) {}
     /// Waits for `delay` before the next request, and then until the editor may work again.
     async fn wait(&mut self, delay: Duration) {
         tokio::time::sleep(delay).await;

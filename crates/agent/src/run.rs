@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
             None => {
                 progress.begin_call().await;
                 let known = agent.model.token_limits().await;
-                progress.end_call(false).await?;
+                progress.end_call().await;
                 known
             }
         };

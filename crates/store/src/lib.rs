@@ -52,7 +52,7 @@ pub use job::{
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
 pub use name::parse_name;
-pub use note::Note;
+pub use note::{Activity, Note};
 pub use people::{
     AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,
     Removal, Role, parse_person_name,

@@ -11,10 +11,9 @@ pub enum Note {
     Event(NewEvent),
     /// An entry of the current run's conversation and its tokens, which count for the project's calendar month (UTC).
     Entry(Value, Tokens),
-    /// The run does nothing but wait for its model, until its next entry or [`Note::WorksAgain`].
-    WaitsForModel,
-    /// The run works again, although the model gave no answer that becomes an entry.
-    WorksAgain,
+    /// What the run does from now on. A lease begins with [`Activity::Working`], and that of a suspect with
+    /// [`Activity::Waiting`].
+    Activity(Activity),
     /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
     /// The change, stored before it is pushed, and the number of the last message that it answers.
@@ -23,12 +22,32 @@ pub enum Note {
     Pushed,
 }
 
+/// What a leased job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Local work.
+    Working,
+    /// It called its model.
+    Calling,
+    /// It waits for its turn, and does nothing that could stop its worker.
+    Waiting,
+}
+
+impl Activity {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Calling => "calling",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
 /// A [`Note`] that can be stored.
 pub(crate) enum ValidNote {
     Event(NewEvent),
     Entry(String, Tokens),
-    WaitsForModel,
-    WorksAgain,
+    Activity(Activity),
     Base(String, String),
     Change(Box<Change>, u32),
     Pushed,
@@ -40,8 +59,7 @@ pub(crate) fn validate(notes: Vec<Note>) -> Result<Vec<ValidNote>> {
         Ok(match note {
             Note::Event(event) => ValidNote::Event(event),
             Note::Entry(entry, tokens) => ValidNote::Entry(encode_entry(&entry)?, tokens),
-            Note::WaitsForModel => ValidNote::WaitsForModel,
-            Note::WorksAgain => ValidNote::WorksAgain,
+            Note::Activity(activity) => ValidNote::Activity(activity),
             Note::Base(base_ref, commit) => ValidNote::Base(base_ref, commit),
             Note::Change(change, read) => ValidNote::Change(change, read),
             Note::Pushed => ValidNote::Pushed,

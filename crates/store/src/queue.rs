@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 use serde_json::Value;
 
+use crate::suspects::SUSPECT_DEATHS;
 use crate::{
     ConversationEntry, Job, JobId, MAX_DEATHS, NewEvent, Note, ProjectId, Quotation, Result, Tokens, WorkerId,
 };
@@ -79,6 +80,12 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Whether the job must run alone: its worker makes its other jobs wait before it starts this one, until
+    /// [`Queue::is_suspect`] is false.
+    pub fn is_suspect(&self) -> bool {
+        self.deaths == SUSPECT_DEATHS
+    }
+
     /// Whether the job is given up: its worker only searches for a pull request that the job may have opened, and ends
     /// the job.
     pub fn is_given_up(&self) -> bool {
@@ -219,10 +226,9 @@ pub trait Queue: Send + Sync {
     /// of this worker's. The attempt is counted before this returns.
     ///
     /// The death of a worker counts against each job that it had leased, in the step of the job's run, except jobs that
-    /// only [waited for their model](Note::WaitsForModel). After two deaths in one step the job is a suspect. It needs a
-    /// worker that has been alive for [`crate::MIN_WORKER_AGE`] and has no other job; that worker gets no other job until
-    /// the run waits for its model or makes progress. Other jobs come first until the suspect has
-    /// waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
+    /// only [waited](crate::Activity::Waiting). After two deaths in one step the job is a [suspect](Lease::is_suspect).
+    /// It needs a worker that has been alive for [`crate::MIN_WORKER_AGE`]; that worker gets no other job until the
+    /// run makes progress. Other jobs come first until the suspect has waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
     /// pull request, it is leased before, [as given up](Lease::is_given_up), and again if that worker dies, too, up to
     /// [`crate::MAX_LOOKUP_DEATHS`] times. Then it fails, and a [sweep](crate::Sweeps) searches on.
     async fn lease_within(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>>;
@@ -250,6 +256,8 @@ pub trait Queue: Send + Sync {
     async fn say(&self, lease: &Lease, entry: &Value, tokens: Tokens) -> Result<u64> {
         self.note(lease, vec![Note::Entry(entry.clone(), tokens)]).await
     }
+    /// Whether the leased job still must run alone.
+    async fn is_suspect(&self, lease: &Lease) -> Result<bool>;
     /// The change that the job stored last, in this run or an earlier one.
     async fn last_change(&self, lease: &Lease) -> Result<Option<LastChange>>;
     /// The conversation of all runs, in order.

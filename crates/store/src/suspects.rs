@@ -1,8 +1,12 @@
 //! Decides when a worker leases a suspect: a job in whose current step two workers died.
 //!
-//! The death of a worker counts against each job that did local work on it, because its cause is unknown. A suspect
-//! therefore runs alone: if its worker dies again in that step, the suspect is the cause. The count is reset when the run
-//! gets past the step of the last death. A job that only waits for its model is not the cause.
+//! The death of a worker counts against each job that worked or called its model on it, because its cause is unknown. A
+//! suspect therefore runs alone: if its worker dies again in that step, the suspect is the cause. The count is reset when
+//! the run gets past the step of the last death. A job that only waited for its turn is not the cause: there can be
+//! hundreds of them, and two deaths would make all of them suspects.
+//!
+//! A worker can lease a suspect while it has other jobs. The suspect then waits until they wait, too, and they wait until
+//! it got past its step. So of a worker's jobs, only the suspect can be blamed for a third death.
 
 use jiff::SignedDuration;
 
@@ -20,7 +24,7 @@ pub(crate) const SUSPECT_DEATHS: u32 = 2;
 /// died, within these bounds: a step that takes longer than servers live does not kill them.
 pub const MIN_WORKER_AGE: SignedDuration = SignedDuration::from_secs(10);
 pub(crate) const MAX_WORKER_AGE: SignedDuration = SignedDuration::from_mins(10);
-/// When a suspect has waited for so long, the worker with the fewest jobs leases no other job until it is idle.
+/// When a suspect has waited for so long, the worker with the fewest jobs leases it next, although it is not idle.
 pub const MAX_SUSPECT_WAIT: SignedDuration = SignedDuration::from_secs(60);
 
 /// The step of a run, as SQL over a row of `jobs`. It rises with each progress of the run. An attempt that replays the
@@ -40,7 +44,7 @@ macro_rules! step {
 macro_rules! dead_columns {
     () => {
         concat!(
-            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, waits_for_model, ",
+            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, activity, ",
             $crate::suspects::step!(),
             " AS step, (SELECT max(said.at) FROM conversation said
                         WHERE said.job = jobs.id AND said.run = jobs.run) AS said_at,
@@ -53,7 +57,7 @@ pub(crate) use {dead_columns, step};
 /// A job whose worker is dead. Times are milliseconds.
 pub(crate) struct Dead {
     pub(crate) count: DeathCount,
-    /// The job only waited for its model.
+    /// The job only waited for its turn.
     pub(crate) waited: bool,
     /// The step of the run.
     pub(crate) step: i64,
@@ -108,8 +112,9 @@ pub(crate) struct Suspect {
     pub(crate) worker_since: Option<i64>,
     /// When the worker last took a suspect.
     pub(crate) worker_alone_at: Option<i64>,
+    /// All of its jobs wait.
     pub(crate) worker_is_idle: bool,
-    /// Of all workers it has the fewest jobs.
+    /// Of all workers it has the fewest jobs that don't wait.
     pub(crate) worker_is_nearest: bool,
 }
 
@@ -120,8 +125,6 @@ pub(crate) enum Turn {
     /// The suspect only if no other job is queued.
     OthersFirst,
     Others,
-    /// Nothing, until the worker is idle.
-    Nothing,
 }
 
 impl Suspect {
@@ -135,8 +138,7 @@ impl Suspect {
         }
         let waits_since = self.worker_alone_at.map_or(self.waits_since, |at| at.max(self.waits_since));
         match has_passed(waits_since, MAX_SUSPECT_WAIT.as_millis() as i64, now) {
-            true if self.worker_is_idle => Turn::Suspect,
-            true if self.worker_is_nearest => Turn::Nothing,
+            true if self.worker_is_idle || self.worker_is_nearest => Turn::Suspect,
             false if self.worker_is_idle => Turn::OthersFirst,
             _ => Turn::Others,
         }
@@ -196,12 +198,12 @@ mod tests {
         check(&suspect(10_000, 59_999, true), Turn::OthersFirst);
         check(&suspect(10_000, 59_999, false), Turn::Others);
         check(&suspect(10_000, 60_000, true), Turn::Suspect);
-        check(&suspect(10_000, 60_000, false), Turn::Nothing);
+        check(&suspect(10_000, 60_000, false), Turn::Suspect);
         check(&Suspect { worker_is_nearest: false, ..suspect(10_000, 60_000, false) }, Turn::Others);
         // After one, the others have the worker for a while.
         let after_one = |at| Suspect { worker_alone_at: Some(NOW - at), ..suspect(100_000, 90_000, false) };
         check(&after_one(59_999), Turn::Others);
-        check(&after_one(60_000), Turn::Nothing);
+        check(&after_one(60_000), Turn::Suspect);
         // A job that does not run needs no idle worker.
         check(&Suspect { is_over: true, ..suspect(0, 0, false) }, Turn::Suspect);
         // One that spent a minute in its step waits for a worker that lives longer than that.

@@ -15,7 +15,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
-use store::{Lease, NewEvent, Note, StoreError, Tokens};
+use store::{Activity, Lease, NewEvent, Note, StoreError, Tokens};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 use tokio_util::sync::CancellationToken;
@@ -179,27 +179,26 @@ impl Progress for Steps {
     }
 
     async fn begin_call(&mut self) {
-        if let Some(calls) = self.app.models.calls(&self.lease.job.model) {
-            self.sender.send(Note::WaitsForModel);
-            self.permit.begin_call(calls).await;
-        }
+        let Some(calls) = self.app.models.calls(&self.lease.job.model) else { return };
+        let note_waiting = || self.sender.send(Note::Activity(Activity::Waiting));
+        self.permit.begin_call(calls, note_waiting).await;
+        self.sender.send(Note::Activity(Activity::Calling));
     }
 
-    /// Without a reply, no entry follows that would end the wait in the store. So that is stored first: if the
-    /// run kills its worker now, the death counts.
-    async fn end_call(&mut self, has_reply: bool) -> Result<(), AgentError> {
+    async fn end_call(&mut self) {
         self.permit.begin_local_work().await;
-        if has_reply || self.app.models.calls(&self.lease.job.model).is_none() {
-            return Ok(());
+        if self.app.models.calls(&self.lease.job.model).is_some() {
+            self.sender.send(Note::Activity(Activity::Working));
         }
-        let written = self.sender.send_and_wait(Note::WorksAgain).await;
-        written.ok_or(AgentError::Cancelled)?.map_err(interrupt).map(drop)
     }
 
     async fn wait(&mut self, delay: Duration) {
-        self.permit.release();
+        if self.permit.pause() {
+            self.sender.send(Note::Activity(Activity::Waiting));
+        }
         tokio::time::sleep(delay).await;
         self.permit.begin_local_work().await;
+        self.sender.send(Note::Activity(Activity::Working));
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
@@ -214,6 +213,7 @@ impl Progress for Steps {
         }
         let written = with_failpoints("said", self.sender.send_and_wait(note)).await;
         self.month_tokens = written.ok_or(AgentError::Cancelled)?.map_err(interrupt)?;
+        self.permit.share_after_progress(&self.app, &self.lease).await.map_err(interrupt)?;
         Ok(self.month_tokens)
     }
 

@@ -1,15 +1,29 @@
-//! Holds the permit of a job: for local work, or for a call to its model.
+//! Holds the permit of a job: for local work, for a call to its model, or to run alone.
 //!
 //! A job that waits for its model has no permit for local work, so other jobs can use the processor, the disk and the
 //! hosts meanwhile. It takes one again before it continues.
+//!
+//! A [suspect](Lease::is_suspect) runs alone in its process: other jobs share access, and the suspect has it exclusively.
+//! A job waits for a permit without access, and for access with a permit. A suspect needs no other permit. So no two
+//! jobs can wait for each other.
 
+#[cfg(test)]
+mod tests;
+
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 
 use app::fair_semaphore::{Claimant, FairSemaphore, Permit};
-use store::Project;
+use futures_util::poll;
+use store::{Activity, Lease, Note, Project, StoreError};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+use crate::shared::Shared;
 
 pub(crate) struct JobPermit {
     local_work: Arc<FairSemaphore>,
+    access: Arc<RwLock<()>>,
     /// Empty until the job's project is known.
     claimant: OnceLock<Claimant>,
     current: Mutex<CurrentPermit>,
@@ -18,14 +32,18 @@ pub(crate) struct JobPermit {
 /// The permits return to their semaphore when they're dropped.
 enum CurrentPermit {
     None,
-    LocalWork(Permit),
-    Call(#[expect(dead_code)] Permit),
+    /// A job was leased with this permit, and hasn't started.
+    Leased(Permit),
+    LocalWork(Permit, #[expect(dead_code)] OwnedRwLockReadGuard<()>),
+    Call(#[expect(dead_code)] Permit, #[expect(dead_code)] OwnedRwLockReadGuard<()>),
+    Alone(#[expect(dead_code)] OwnedRwLockWriteGuard<()>),
 }
 
 impl JobPermit {
-    /// A job that starts with a permit for local work.
-    pub(crate) fn new(local_work: Arc<FairSemaphore>, permit: Permit) -> Self {
-        Self { local_work, claimant: OnceLock::new(), current: Mutex::new(CurrentPermit::LocalWork(permit)) }
+    /// For a job that is leased with a permit for local work. All jobs of a process share `access`.
+    pub(crate) fn new(local_work: Arc<FairSemaphore>, access: Arc<RwLock<()>>, permit: Permit) -> Self {
+        let current = Mutex::new(CurrentPermit::Leased(permit));
+        Self { local_work, access, claimant: OnceLock::new(), current }
     }
 
     /// Counts the permits of this job for its project from now on.
@@ -34,30 +52,96 @@ impl JobPermit {
             organization: project.organization.0.clone(),
             project: project.id.0.clone(),
         });
-        if let CurrentPermit::LocalWork(permit) = &mut *self.lock() {
+        if let CurrentPermit::Leased(permit) | CurrentPermit::LocalWork(permit, _) = &mut *self.lock() {
             permit.assign(claimant);
         }
     }
 
     pub(crate) fn release(&self) {
-        *self.lock() = CurrentPermit::None;
+        drop(self.take());
+    }
+
+    /// Gives the permit back until the next call or local work, and returns true. A suspect stays alone.
+    pub(crate) fn pause(&self) -> bool {
+        let may_pause = !self.is_alone();
+        if may_pause {
+            self.release();
+        }
+        may_pause
+    }
+
+    /// Waits until the leased job may start: alone if it's a suspect. From then on, a death of this worker counts.
+    pub(crate) async fn begin(&self, app: &Shared, lease: &Lease) -> Result<(), StoreError> {
+        if !lease.is_suspect() {
+            self.end_alone();
+            self.begin_local_work().await;
+            return Ok(());
+        }
+        self.begin_alone().await;
+        app.queue.note(lease, vec![Note::Activity(Activity::Working)]).await.map(drop)
+    }
+
+    /// Lets other jobs run again if the job has got past the step for which it had to be alone.
+    pub(crate) async fn share_after_progress(&self, app: &Shared, lease: &Lease) -> Result<(), StoreError> {
+        if self.is_alone() && !app.queue.is_suspect(lease).await? {
+            self.end_alone();
+            self.begin_local_work().await;
+        }
+        Ok(())
     }
 
     /// Waits for a permit for local work, unless the job has one.
     pub(crate) async fn begin_local_work(&self) {
-        if matches!(*self.lock(), CurrentPermit::LocalWork(_)) {
+        if matches!(*self.lock(), CurrentPermit::LocalWork(..) | CurrentPermit::Alone(_)) {
+            return;
+        }
+        let permit = match self.take() {
+            CurrentPermit::Leased(permit) => permit,
+            other => {
+                drop(other);
+                self.acquire(&self.local_work).await
+            }
+        };
+        let access = self.access.clone().read_owned().await;
+        *self.lock() = CurrentPermit::LocalWork(permit, access);
+    }
+
+    /// Gives the permit for local work back, and waits for one of `calls`. If it isn't free, `on_wait` is called before.
+    pub(crate) async fn begin_call(&self, calls: &Arc<FairSemaphore>, on_wait: impl FnOnce()) {
+        if self.is_alone() {
             return;
         }
         self.release();
-        let permit = self.acquire(&self.local_work).await;
-        *self.lock() = CurrentPermit::LocalWork(permit);
+        let mut acquired = pin!(async {
+            let permit = self.acquire(calls).await;
+            (permit, self.access.clone().read_owned().await)
+        });
+        let (permit, access) = match poll!(acquired.as_mut()) {
+            Poll::Ready(acquired) => acquired,
+            Poll::Pending => {
+                on_wait();
+                acquired.await
+            }
+        };
+        *self.lock() = CurrentPermit::Call(permit, access);
     }
 
-    /// Gives the permit for local work back, and waits for one of `calls`.
-    pub(crate) async fn begin_call(&self, calls: &Arc<FairSemaphore>) {
-        self.release();
-        let permit = self.acquire(calls).await;
-        *self.lock() = CurrentPermit::Call(permit);
+    async fn begin_alone(&self) {
+        if !self.is_alone() {
+            self.release();
+            let access = self.access.clone().write_owned().await;
+            *self.lock() = CurrentPermit::Alone(access);
+        }
+    }
+
+    fn end_alone(&self) {
+        if self.is_alone() {
+            self.release();
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        matches!(*self.lock(), CurrentPermit::Alone(_))
     }
 
     async fn acquire(&self, semaphore: &Arc<FairSemaphore>) -> Permit {
@@ -65,6 +149,10 @@ impl JobPermit {
             Some(claimant) => semaphore.acquire(claimant).await,
             None => semaphore.acquire_unassigned().await,
         }
+    }
+
+    fn take(&self) -> CurrentPermit {
+        std::mem::replace(&mut *self.lock(), CurrentPermit::None)
     }
 
     fn lock(&self) -> MutexGuard<'_, CurrentPermit> {

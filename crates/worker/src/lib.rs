@@ -114,7 +114,7 @@ impl Worker {
         self.app.queue.heartbeat(&self.id).await?;
         while let Some(lease) = self.lease().await? {
             let permit = self.app.local_work.acquire_unassigned().await;
-            let permit = JobPermit::new(self.app.local_work.clone(), permit);
+            let permit = JobPermit::new(self.app.local_work.clone(), self.app.access.clone(), permit);
             run_loop::run_to_end(&self.app, lease, permit, &CancellationToken::new()).await;
         }
         sweep::run_due_sweeps(&self.app).await;
@@ -173,7 +173,7 @@ impl Worker {
         let lease = with_failpoints("lease", self.lease()).await;
         let lease = lease.inspect_err(|error| tracing::warn!("cannot lease a job: {error}"))?;
         let Some(lease) = lease else { return Ok(false) };
-        let permit = JobPermit::new(self.app.local_work.clone(), permit);
+        let permit = JobPermit::new(self.app.local_work.clone(), self.app.access.clone(), permit);
         running.start(&self.app, lease, permit, alive.child_token());
         Ok(true)
     }

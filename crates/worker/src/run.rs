@@ -153,6 +153,6 @@ impl<'a> Run<'a> {
 
     async fn note(&self, notes: Vec<Note>) -> Result<(), Stop> {
         self.app.queue.note(self.lease, notes).await?;
-        Ok(())
+        Ok(self.permit.share_after_progress(self.app, self.lease).await?)
     }
 }

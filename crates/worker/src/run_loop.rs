@@ -66,7 +66,7 @@ async fn run_once(
     let waiting = app.queue.unread(lease).await?;
     // Dropping the run kills the git program that it waits for.
     let run = async {
-        permit.begin_local_work().await;
+        permit.begin(app, lease).await?;
         match lease.is_given_up() {
             true => give_up(app, lease).await.map(|ending| (ending, last_number(&waiting))),
             false => execute(app, lease, &waiting, alive, permit).await,

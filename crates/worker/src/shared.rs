@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use app::App;
+use tokio::sync::RwLock;
 
 use crate::backoff::DelayCounts;
 use crate::path_index_cache::PathIndexCache;
@@ -15,11 +16,19 @@ pub(crate) struct Shared {
     pub(crate) path_indexes: Arc<PathIndexCache>,
     pub(crate) vocabularies: Arc<VocabularyCache>,
     pub(crate) delays: Arc<DelayCounts>,
+    /// Exclusive for a job that must run alone.
+    pub(crate) access: Arc<RwLock<()>>,
 }
 
 impl Shared {
     pub(crate) fn new(app: App) -> Self {
-        Self { app, path_indexes: Arc::default(), vocabularies: Arc::default(), delays: Arc::default() }
+        Self {
+            app,
+            path_indexes: Arc::default(),
+            vocabularies: Arc::default(),
+            delays: Arc::default(),
+            access: Arc::default(),
+        }
     }
 }
 

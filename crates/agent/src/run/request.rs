@@ -91,7 +91,7 @@ impl Run<'_> {
         )
         .await;
         let ended_at = Instant::now();
-        self.progress.end_call(matches!(reply, Ok(Ok(_)))).await?;
+        self.progress.end_call().await;
         self.budget.exclude(ended_at.elapsed());
         let reply = reply.map_err(|_| self.budget.out_of_time())?;
         Ok((reply, ended_at - started_at))

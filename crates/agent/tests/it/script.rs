@@ -140,9 +140,8 @@ impl Progress for Recorder {
         tokio::time::sleep(self.call_wait).await;
     }
 
-    async fn end_call(&mut self, _: bool) -> Result<(), AgentError> {
+    async fn end_call(&mut self) {
         tokio::time::sleep(self.call_wait).await;
-        Ok(())
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {

@@ -205,6 +205,51 @@ async fn the_jobs_in_flight_of_a_killed_worker_are_leased_again() {
     worker.stop().await;
 }
 
+/// A call can be what kills a worker, and the jobs that called their models at the same time are suspects, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_whose_calls_kill_its_workers_is_given_up_and_the_jobs_beside_it_are_not() {
+    let providers = Providers::start().await;
+    let server = TestServer::start_with(|settings| providers.configure(settings, 4)).await;
+    let team = server.team("acme", &DOCS).await;
+    let killer = create(&server, &team, "stalled").await;
+    let [first, second] = [create(&server, &team, "quick").await, create(&server, &team, "quick").await];
+    for deaths in 1..=2 {
+        let killed = RunningWorker::start(&server);
+        wait_until("all of them call", async || {
+            (providers.stalled.sent().len(), providers.quick.sent().len()) == (deaths, 2 * deaths)
+        })
+        .await;
+        killed.task.abort();
+        assert!(killed.task.await.unwrap_err().is_cancelled());
+        server.clock.advance(LEASE);
+    }
+    for n in 0..2 {
+        providers.quick.say(edit("a minute", &format!("a quick moment{n}")));
+        providers.quick.say(finish("Say a moment"));
+    }
+    let (mut calls, mut is_over) = (2, false);
+    while !is_over {
+        let worker = Worker::new(server.app.clone(), 2);
+        worker.drain().await.unwrap();
+        server.clock.advance(store::MIN_WORKER_AGE);
+        let working = tokio::spawn(async move { worker.drain().await.unwrap() });
+        wait_until("all jobs end, or the killer calls", async || {
+            working.is_finished() || providers.stalled.sent().len() > calls
+        })
+        .await;
+        (calls, is_over) = (providers.stalled.sent().len(), working.is_finished());
+        working.abort();
+        let _ = working.await;
+        server.clock.advance(LEASE);
+    }
+    assert_eq!(calls, 3, "three workers died");
+    let killer = server.job(&team, &killer["id"]).await;
+    assert_eq!(killer["status"], "failed", "{killer}");
+    for job in [&first, &second] {
+        assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_leases_no_more_jobs_than_may_be_in_flight() {
     let providers = Providers::start().await;

@@ -18,7 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0008_clock.sql"),
     include_str!("../../migrations/postgres/0009_context.sql"),
     include_str!("../../migrations/postgres/0010_member_access.sql"),
-    include_str!("../../migrations/postgres/0011_waits_for_model.sql"),
+    include_str!("../../migrations/postgres/0011_activity.sql"),
     include_str!("../../migrations/postgres/0012_proposals.sql"),
 ];
 /// The lock for reading and changing the schema.

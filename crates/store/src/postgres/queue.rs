@@ -27,7 +27,7 @@ const PROJECTS: &str = "
                 AND next.project > waiting.project ORDER BY next.project LIMIT 1)
       FROM waiting WHERE project IS NOT NULL),
     running (organization, jobs, of_worker) AS (
-      SELECT projects.organization, count(*) FILTER (WHERE NOT held.waits_for_model),
+      SELECT projects.organization, count(*) FILTER (WHERE held.activity = 'working'),
         count(*) FILTER (WHERE held.worker = $2)
       FROM jobs held JOIN projects ON projects.id = held.project
       WHERE held.status = 'active' AND held.worker IS NOT NULL
@@ -139,17 +139,13 @@ async fn requeue(db: &mut Connection<'_>, worker: &WorkerId) -> Result<bool> {
 
 /// The job that the worker leases next, where there are suspects; locked.
 async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Job>> {
-    let running =
-        concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1");
+    let running = concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 LIMIT 1");
     if db.exists(sql(running).bind(&worker.0)).await? {
-        return Ok(None); // no other job may join the local work of a suspect
+        return Ok(None); // no other job may join a suspect
     }
     let Some((job, turn)) = first_suspect(db, worker, limits.project).await? else {
         return next_in_queue(db, worker, limits).await;
     };
-    if turn == Turn::Nothing {
-        return Ok(None);
-    }
     if turn == Turn::Suspect && lock(db, &job.id).await? {
         return Ok(Some(job));
     }
@@ -173,13 +169,13 @@ async fn first_suspect(
            (SELECT alive_since FROM workers WHERE id = $1) AS worker_since,
            (SELECT alone_at FROM workers WHERE id = $1) AS worker_alone_at,
            NOT EXISTS (SELECT 1 FROM jobs own
-             WHERE own.status = 'active' AND own.worker = $1 AND NOT own.waits_for_model) AS worker_is_idle,
+             WHERE own.status = 'active' AND own.worker = $1 AND own.activity <> 'waiting') AS worker_is_idle,
            NOT EXISTS (SELECT 1 FROM workers other, docwright_now_ms() now
              WHERE other.id <> $1 AND other.alive_until > now AND other.alive_since <= now - jobs.steady_ms
                AND ((SELECT count(*) FROM jobs held
-                    WHERE held.status = 'active' AND held.worker = other.id AND NOT held.waits_for_model), other.id)
+                    WHERE held.status = 'active' AND held.worker = other.id AND held.activity <> 'waiting'), other.id)
                  < ((SELECT count(*) FROM jobs own
-                      WHERE own.status = 'active' AND own.worker = $1 AND NOT own.waits_for_model), $1))
+                      WHERE own.status = 'active' AND own.worker = $1 AND own.activity <> 'waiting'), $1))
              AS worker_is_nearest",
         suspects!(),
         "AND worker IS NULL

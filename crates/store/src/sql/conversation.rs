@@ -32,9 +32,9 @@ pub(super) async fn add(
     .bind(&job.0);
     db.execute(insert).await?;
     // A provider can claim any number: the sums stop at the largest number instead of failing.
-    let count = sql("UPDATE jobs SET put_off = 0, waits_for_model = false, tokens = $1 + CASE
+    let count = sql("UPDATE jobs SET put_off = 0, tokens = $1 + CASE
            WHEN tokens > 9223372036854775807 - $1 THEN 9223372036854775807 - $1 ELSE tokens END
-         WHERE id = $2 AND (put_off > 0 OR waits_for_model OR $1 > 0)");
+         WHERE id = $2 AND (put_off > 0 OR $1 > 0)");
     db.execute(count.bind(to_signed(tokens.total())).bind(&job.0)).await?;
     let spend = sql(
         "INSERT INTO tokens_by_month (project, month, tokens) SELECT project, $1, $2 FROM jobs WHERE id = $3

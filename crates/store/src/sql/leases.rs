@@ -57,6 +57,11 @@ impl<B: Backend> Queue for B {
         self.all(unread.bind(&lease.job.id.0)).await
     }
 
+    async fn is_suspect(&self, lease: &Lease) -> Result<bool> {
+        let find = sql("SELECT id FROM jobs WHERE id = $1 AND deaths = $2");
+        Ok(self.row(find.bind(&lease.job.id.0).bind(SUSPECT_DEATHS)).await?.is_some())
+    }
+
     async fn last_change(&self, lease: &Lease) -> Result<Option<LastChange>> {
         let find = sql("SELECT head_commit, title, body, report, diff, run, pushed FROM job_changes
              WHERE job = $1");
@@ -260,7 +265,7 @@ async fn finish(db: &mut Connection<'_>, claim: &Claim, ending: &Ending, read: u
     }
     // The next run starts from what is on the branch by then.
     let next = sql(concat!(
-        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0,
+        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0, activity = 'working',
            pr_link = coalesce($1, pr_link), pr_head = CASE WHEN $1 IS NULL THEN pr_head ELSE $3 END,
            pr_state = ",
         new_state!("$1"),

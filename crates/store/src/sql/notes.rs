@@ -5,7 +5,7 @@ use super::leases::{drop_failed_diff, mark_read};
 use super::{Connection, conversation, sql};
 use crate::encoding::to_signed;
 use crate::note::ValidNote;
-use crate::{Change, JobId, Result};
+use crate::{Activity, Change, JobId, Result};
 
 /// Answers the month's tokens after the last entry of the conversation.
 pub(super) async fn store(
@@ -22,8 +22,7 @@ pub(super) async fn store(
             ValidNote::Entry(entry, tokens) => {
                 month = conversation::add(db, job, now, entry, *tokens).await?
             }
-            ValidNote::WaitsForModel => set_waiting(db, job, true).await?,
-            ValidNote::WorksAgain => set_waiting(db, job, false).await?,
+            ValidNote::Activity(activity) => set_activity(db, job, *activity).await?,
             ValidNote::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
             ValidNote::Change(change, read) => set_change(db, job, run, change, *read).await?,
             ValidNote::Pushed => set_pushed(db, job).await?,
@@ -32,9 +31,9 @@ pub(super) async fn store(
     Ok(month)
 }
 
-async fn set_waiting(db: &mut Connection<'_>, job: &JobId, waits: bool) -> Result<()> {
-    let set = sql("UPDATE jobs SET waits_for_model = $1 WHERE id = $2");
-    db.execute(set.bind(waits).bind(&job.0)).await.map(drop)
+async fn set_activity(db: &mut Connection<'_>, job: &JobId, activity: Activity) -> Result<()> {
+    let set = sql("UPDATE jobs SET activity = $1 WHERE id = $2");
+    db.execute(set.bind(activity.as_str()).bind(&job.0)).await.map(drop)
 }
 
 async fn set_base(db: &mut Connection<'_>, job: &JobId, base_ref: &str, commit: &str) -> Result<()> {

@@ -4,7 +4,8 @@ use super::jobs::{append, set_archived};
 use super::{Connection, FromRow, Query, Row, leases, sql, suspects};
 use crate::suspects::{SUSPECT_DEATHS, started};
 use crate::{
-    Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, MAX_LOOKUP_DEATHS, Result, Resume, WorkerId,
+    Activity, Change, Ending, Job, JobId, LEASE, Lease, MAX_DEATHS, MAX_LOOKUP_DEATHS, Result, Resume,
+    WorkerId,
 };
 
 macro_rules! queued_columns {
@@ -85,10 +86,12 @@ pub(crate) async fn lease_job(
     let (fence, deaths) = (queued.fence + 1, queued.deaths);
     let job = &mut queued.job;
     job.attempt += 1;
-    let lease =
-        sql("UPDATE jobs SET attempt = $1, lease = $2, worker = $3, leased_at = $4, waits_for_model = false
-         WHERE id = $5");
-    let lease = lease.bind(job.attempt).bind(fence).bind(&worker.0).bind(now).bind(&job.id.0);
+    let lease = sql(
+        "UPDATE jobs SET attempt = $1, lease = $2, worker = $3, leased_at = $4, activity = $5 WHERE id = $6",
+    );
+    let activity = if deaths == SUSPECT_DEATHS { Activity::Waiting } else { Activity::Working };
+    let lease = lease.bind(job.attempt).bind(fence).bind(&worker.0).bind(now).bind(activity.as_str());
+    let lease = lease.bind(&job.id.0);
     db.execute(lease).await?;
     // A worker that leases is alive. Without this, one whose heartbeat is late would lease the same job forever.
     db.execute(heartbeat_query(worker)).await?;

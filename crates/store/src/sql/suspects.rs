@@ -3,7 +3,7 @@
 use super::jobs::append;
 use super::{Connection, FromRow, Row, sql};
 use crate::suspects::{Dead, DeathCount, SUSPECT_DEATHS, Suspect, step, waits_alone};
-use crate::{Job, JobId, MAX_DEATHS, Result, WorkerId};
+use crate::{Activity, Job, JobId, MAX_DEATHS, Result, WorkerId};
 
 /// Returns jobs of dead workers to the queue. `rows` have [`dead_columns`](crate::suspects::dead_columns) and are
 /// locked. `living` is not dead, although its lease expired: no death is counted.
@@ -57,7 +57,7 @@ impl FromRow for Dead {
         };
         Ok(Self {
             count,
-            waited: row.get("waits_for_model")?,
+            waited: row.get::<&str>("activity")? == Activity::Waiting.as_str(),
             step: row.get("step")?,
             leased_at: row.get("leased_at")?,
             step_began_at: row.get("said_at")?,

@@ -36,7 +36,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0014_clock.sql"),
     include_str!("../../migrations/0015_context.sql"),
     include_str!("../../migrations/0016_member_access.sql"),
-    include_str!("../../migrations/0017_waits_for_model.sql"),
+    include_str!("../../migrations/0017_activity.sql"),
     include_str!("../../migrations/0018_proposals.sql"),
 ];
 

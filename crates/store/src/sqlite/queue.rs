@@ -30,7 +30,7 @@ macro_rules! projects {
                 AND next.project > waiting.project)
       FROM waiting WHERE project IS NOT NULL),
     running (organization, jobs, of_worker) AS (
-      SELECT projects.organization, count(*) FILTER (WHERE NOT held.waits_for_model),
+      SELECT projects.organization, count(*) FILTER (WHERE held.activity = 'working'),
         count(*) FILTER (WHERE held.worker = $2)
       FROM jobs held INDEXED BY jobs_held JOIN projects ON projects.id = held.project
       WHERE held.status = 'active' AND held.worker IS NOT NULL
@@ -113,7 +113,7 @@ macro_rules! first_suspect {
                (SELECT alone_at FROM workers WHERE id = $1) AS worker_alone_at,
                NOT EXISTS (SELECT 1 FROM jobs own INDEXED BY jobs_held
                  WHERE own.status = 'active' AND own.worker IS NOT NULL AND own.worker = $1
-                   AND NOT own.waits_for_model) AS worker_is_idle",
+                   AND own.activity <> 'waiting') AS worker_is_idle",
             suspects!(
                 "",
                 "AND worker IS NULL
@@ -160,10 +160,9 @@ async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -
     if !db.exists(sql(suspects!("SELECT id", "LIMIT 1"))).await? {
         return next_in_queue(db, worker, limits).await;
     }
-    let running =
-        sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 AND NOT waits_for_model LIMIT 1"));
+    let running = sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 LIMIT 1"));
     if db.exists(running.bind(&worker.0)).await? {
-        return Ok(None); // no other job may join the local work of a suspect
+        return Ok(None); // no other job may join a suspect
     }
     let first = sql(first_suspect!()).bind(&worker.0).bind(limits.project);
     let Some(row) = db.row(first).await? else { return next_in_queue(db, worker, limits).await };
@@ -172,7 +171,6 @@ async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -
         Turn::Suspect => Ok(Some(queued)),
         Turn::OthersFirst => Ok(next_in_queue(db, worker, limits).await?.or(Some(queued))),
         Turn::Others => next_in_queue(db, worker, limits).await,
-        Turn::Nothing => Ok(None),
     }
 }
 

@@ -6,8 +6,8 @@ use base::TestClock;
 use jiff::SignedDuration;
 use serde_json::json;
 use store::{
-    Change, Job, LEASE, Lease, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE, NewEvent, Note, Project,
-    Status, Store, Tokens, WorkerId,
+    Activity, Change, Job, LEASE, Lease, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE, NewEvent, Note,
+    Project, Status, Store, Tokens, WorkerId,
 };
 
 use crate::follow_ups::{change, follow_up};
@@ -16,7 +16,7 @@ use crate::{SqliteTest, every_backend, project};
 
 every_backend! {
     a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not,
-    a_job_that_waits_for_its_model_is_no_suspect,
+    a_job_that_waits_for_its_turn_is_no_suspect,
     progress_resets_the_count_of_deaths,
     a_replay_is_not_progress,
     a_released_job_counts_no_death,
@@ -39,6 +39,21 @@ pub(crate) async fn find(store: &dyn Store, job: &Job) -> Job {
 /// Leases a job to a new worker, which then dies.
 pub(crate) async fn dies(store: &dyn Store, clock: &TestClock) -> Lease {
     let lease = lease(store, &WorkerId::random()).await.expect("no job, or a suspect");
+    clock.advance(LEASE);
+    lease
+}
+
+/// Starts a suspect. It waited until its worker's other jobs did.
+pub(crate) async fn start_alone(store: &dyn Store, lease: &Lease) {
+    assert!(lease.is_suspect());
+    store.note(lease, vec![Note::Activity(Activity::Working)]).await.unwrap();
+}
+
+/// Leases a suspect, and starts it. Then its worker dies.
+async fn dies_alone(store: &dyn Store, clock: &TestClock) -> Lease {
+    let alone = steady(store, clock).await;
+    let lease = lease(store, &alone).await.unwrap();
+    start_alone(store, &lease).await;
     clock.advance(LEASE);
     lease
 }
@@ -87,6 +102,7 @@ async fn a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not(
         assert!(store.lease_next(&alone).await.unwrap().is_none(), "a suspect runs alone");
         if lease.job.id == killer.id {
             deaths += 1;
+            start_alone(store, &lease).await;
             clock.advance(LEASE);
             alone = steady(store, clock).await;
         } else {
@@ -105,32 +121,40 @@ async fn a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not(
     }
 }
 
-async fn a_job_that_waits_for_its_model_is_no_suspect(store: &dyn Store, clock: &TestClock) {
+async fn a_job_that_waits_for_its_turn_is_no_suspect(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
-    job(store, &project).await;
-    let said = || Note::Entry(json!("words"), Tokens::default());
+    let made = job(store, &project).await;
+    let doing = |activity| vec![Note::Activity(activity)];
     for attempt in 1..=5 {
         let lease = lease(store, &WorkerId::random()).await.expect("it is no suspect");
         assert_eq!(lease.job.attempt, attempt);
-        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+        store.note(&lease, doing(Activity::Calling)).await.unwrap();
+        store.note(&lease, doing(Activity::Waiting)).await.unwrap();
         clock.advance(LEASE);
     }
-    // After the answer it works again, and so it does after a call without an answer.
-    let answered = lease(store, &WorkerId::random()).await.unwrap();
-    store.note(&answered, vec![Note::WaitsForModel, said()]).await.unwrap();
-    clock.advance(LEASE);
-    let failed = lease(store, &WorkerId::random()).await.unwrap();
-    store.note(&failed, vec![Note::WaitsForModel, Note::WorksAgain]).await.unwrap();
-    clock.advance(LEASE);
+    // Calls count, and so does the work after them.
+    for activity in [Activity::Calling, Activity::Working] {
+        let lease = lease(store, &WorkerId::random()).await.unwrap();
+        store.note(&lease, doing(Activity::Waiting)).await.unwrap();
+        store.note(&lease, doing(activity)).await.unwrap();
+        clock.advance(LEASE);
+    }
     assert!(lease(store, &WorkerId::random()).await.is_none(), "two deaths");
 
-    // A suspect that waits for its model leaves its worker to other jobs.
+    // A suspect waits first, until its worker's other jobs do.
+    for _ in 0..3 {
+        assert!(lease(store, &steady(store, clock).await).await.unwrap().is_suspect());
+        clock.advance(LEASE);
+    }
     let alone = steady(store, clock).await;
-    let suspect = lease(store, &alone).await.unwrap();
+    let last = lease(store, &alone).await.unwrap();
+    start_alone(store, &last).await;
+    store.note(&last, doing(Activity::Calling)).await.unwrap();
     let other = job(store, &project).await;
-    assert!(store.lease_next(&alone).await.unwrap().is_none());
-    store.note(&suspect, vec![Note::WaitsForModel]).await.unwrap();
-    assert_eq!(store.lease_next(&alone).await.unwrap().unwrap().job.id, other.id);
+    assert!(store.lease_next(&alone).await.unwrap().is_none(), "it is alone while it calls");
+    clock.advance(LEASE);
+    assert_eq!(lease(store, &WorkerId::random()).await.unwrap().job.id, other.id);
+    assert_eq!(find(store, &made).await.status, Status::Failed);
 }
 
 async fn progress_resets_the_count_of_deaths(store: &dyn Store, clock: &TestClock) {
@@ -183,6 +207,7 @@ async fn a_replay_is_not_progress(store: &dyn Store, clock: &TestClock) {
     // The same of a commit that was made, and is not there.
     let alone = steady(store, clock).await;
     let third = lease(store, &alone).await.unwrap();
+    start_alone(store, &third).await;
     store.set_change(&third, &change(), 0).await.unwrap();
     clock.advance(LEASE);
     let fourth = lease(store, &worker(4)).await.unwrap();
@@ -282,9 +307,7 @@ async fn given_up(store: &dyn Store, clock: &TestClock, project: &Project) -> Jo
     store.set_change(&first, &change(), 0).await.unwrap();
     clock.advance(LEASE);
     dies(store, clock).await;
-    let alone = steady(store, clock).await;
-    assert_eq!(lease(store, &alone).await.unwrap().job.id, made.id);
-    clock.advance(LEASE);
+    assert_eq!(dies_alone(store, clock).await.job.id, made.id);
     made
 }
 
@@ -337,9 +360,7 @@ async fn a_follow_up_that_is_given_up_names_the_known_pull_request(store: &dyn S
     for _ in 0..2 {
         dies(store, clock).await;
     }
-    let alone = steady(store, clock).await;
-    lease(store, &alone).await.unwrap();
-    clock.advance(LEASE);
+    dies_alone(store, clock).await;
     assert!(lease(store, &worker(1)).await.is_none());
     let end = last_words(store, &made).await;
     assert!(end.ends_with(&format!("The job's pull request is {}", crate::pulls::LINK)), "{end}");
@@ -349,9 +370,7 @@ async fn a_follow_up_that_is_given_up_names_the_known_pull_request(store: &dyn S
 async fn a_job_that_is_given_up_without_a_change_fails_at_once(store: &dyn Store, clock: &TestClock) {
     let project = project(store, "acme").await;
     let made = suspect(store, clock, &project).await;
-    let alone = steady(store, clock).await;
-    assert!(lease(store, &alone).await.is_some());
-    clock.advance(LEASE);
+    dies_alone(store, clock).await;
     assert!(lease(store, &worker(1)).await.is_none());
     assert_eq!(find(store, &made).await.status, Status::Failed);
 
@@ -364,9 +383,7 @@ async fn a_job_that_is_given_up_without_a_change_fails_at_once(store: &dyn Store
     for _ in 0..2 {
         dies(store, clock).await;
     }
-    let alone = steady(store, clock).await;
-    assert!(lease(store, &alone).await.is_some());
-    clock.advance(LEASE);
+    dies_alone(store, clock).await;
     assert!(lease(store, &worker(2)).await.is_none());
     let failed = find(store, &made).await;
     assert_eq!((failed.status, failed.pr_link.as_deref()), (Status::Failed, Some("https://x/pulls/1")));
@@ -385,7 +402,7 @@ async fn voided_leases_are_deaths() {
     assert!(lease(store, &worker(3)).await.is_none());
     assert_eq!(find(store, &killer).await.status, Status::Active);
     let alone = steady(store, clock).await;
-    assert!(lease(store, &alone).await.is_some());
+    start_alone(store, &lease(store, &alone).await.unwrap()).await;
     store::Queue::void_leases(store).await.unwrap();
     assert!(lease(store, &worker(4)).await.is_none());
     assert_eq!(find(store, &killer).await.status, Status::Failed);

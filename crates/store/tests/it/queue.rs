@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use base::TestClock;
 use jiff::SignedDuration;
-use store::{JobStore, Lease, LeaseLimits, NewEvent, Note, Progress, Project, Queue, Status, Store, Terms};
+use store::{
+    Activity, JobStore, Lease, LeaseLimits, NewEvent, Note, Progress, Project, Queue, Status, Store, Terms,
+};
 
 use crate::follow_ups::{follow_up, leased};
 use crate::jobs::{MILLISECOND, done, job, new_job, worker};
@@ -91,7 +93,7 @@ async fn jobs_that_wait_for_their_model_take_no_share_of_the_workers(store: &dyn
     for _ in 0..5 {
         job(store, &stalled).await;
         let lease = leased(store).await;
-        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+        store.note(&lease, vec![Note::Activity(Activity::Calling)]).await.unwrap();
     }
     let other = store.create_project(&crate::new_project(&stalled.organization)).await.unwrap();
     for _ in 0..2 {
@@ -172,7 +174,7 @@ async fn a_worker_keeps_room_for_other_organizations(store: &dyn Store, _: &Test
     };
     for _ in 0..3 {
         let lease = lease(1).await.unwrap();
-        store.note(&lease, vec![Note::WaitsForModel]).await.unwrap();
+        store.note(&lease, vec![Note::Activity(Activity::Calling)]).await.unwrap();
     }
     assert!(lease(1).await.is_none());
     let other = job(store, &small).await;

@@ -47,24 +47,23 @@ async fn a_suspect_runs_alone_and_other_jobs_come_first_for_a_while(store: &dyn 
     store.heartbeat(&busy).await.unwrap();
     assert_eq!(lease(store, &busy).await.unwrap().job.id, second.id);
 
-    // After its wait the worker takes no more, gets idle, and takes the suspect.
+    // After its wait the worker takes the suspect, which waits for the others, and then no more.
     for _ in 0..4 {
         clock.advance(SignedDuration::from_secs(12));
         store.heartbeat(&busy).await.unwrap();
     }
     let third = job(store, &project).await;
-    assert!(lease(store, &busy).await.is_none(), "the suspect has waited for long enough");
-    store.finish(&running, done(None), 0).await.unwrap();
-    assert!(lease(store, &busy).await.is_none(), "not idle yet");
-    store.release_all(&busy).await.unwrap();
     let alone = lease(store, &busy).await.unwrap();
     assert_eq!(alone.job.id, suspect.id);
     assert!(lease(store, &busy).await.is_none());
+    store.finish(&running, done(None), 0).await.unwrap();
+    assert!(lease(store, &busy).await.is_none());
+    assert!(store.is_suspect(&alone).await.unwrap());
 
     // It gets on, and others join it.
     store.set_base(&alone, "main", "ba5e").await.unwrap();
-    let joined = [lease(store, &busy).await.unwrap(), lease(store, &busy).await.unwrap()];
-    assert_eq!(joined.map(|lease| lease.job.id), [second.id, third.id]);
+    assert!(!store.is_suspect(&alone).await.unwrap());
+    assert_eq!(lease(store, &busy).await.unwrap().job.id, third.id);
     store.finish(&alone, done(None), 0).await.unwrap();
 }
 
@@ -119,7 +118,7 @@ async fn a_suspect_is_archived_at_once(store: &dyn Store, clock: &TestClock) {
 
 #[tokio::test]
 #[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
-async fn one_of_two_workers_becomes_idle_for_a_suspect() {
+async fn the_worker_with_the_fewest_jobs_runs_a_suspect() {
     let kept = PostgresTest::new().await;
     let (store, clock) = (&kept.store, &*kept.clock);
     let project = project(store, "acme").await;
@@ -130,28 +129,19 @@ async fn one_of_two_workers_becomes_idle_for_a_suspect() {
     }
     // Neither has been there for long, so each takes what else there is.
     let (one, two) = (worker(1), worker(2));
-    let [first, second, third] = [
+    let leased = [
         lease(store, &one).await.unwrap(),
         lease(store, &two).await.unwrap(),
         lease(store, &two).await.unwrap(),
     ];
-    assert!([&first, &second, &third].iter().all(|lease| lease.job.id != suspect.id));
+    assert!(leased.iter().all(|lease| lease.job.id != suspect.id));
     clock.advance(MIN_WORKER_AGE);
     let other = job(store, &project).await;
-    assert!(lease(store, &one).await.is_none(), "it has the fewest jobs, and takes no more");
-    let fourth = lease(store, &two).await.unwrap();
-    assert_eq!(fourth.job.id, other.id, "nobody else is held up");
-
-    // Whoever is idle first takes it.
-    for held in [second, third, fourth] {
-        store::Queue::finish(store, &held, done(None), 0).await.unwrap();
-    }
-    let alone = lease(store, &two).await.unwrap();
-    assert_eq!(alone.job.id, suspect.id);
+    assert_eq!(lease(store, &two).await.unwrap().job.id, other.id, "the other has fewer jobs");
+    assert_eq!(lease(store, &one).await.unwrap().job.id, suspect.id);
     let more = job(store, &project).await;
-    assert!(lease(store, &two).await.is_none(), "it runs alone");
-    assert_eq!(lease(store, &one).await.unwrap().job.id, more.id);
-    store::Queue::finish(store, &first, done(None), 0).await.unwrap();
+    assert!(lease(store, &one).await.is_none(), "it runs alone");
+    assert_eq!(lease(store, &two).await.unwrap().job.id, more.id, "nobody else is held up");
 }
 
 /// Many who look at once, from two servers.
