@@ -17,6 +17,8 @@ pub(crate) fn system_prompt(profile: Profile) -> &'static str {
 
 const MAX_FOLDERS: usize = 60;
 const MAX_LIKELY_PAGES: usize = 8;
+const MAX_NAMED_PAGES: usize = 2;
+const MAX_NAMED_LINES: usize = 100;
 /// The words of a prompt that are searched for in file names.
 const MAX_WORDS: usize = 200;
 /// The model gets this many bytes of each file of instructions.
@@ -56,6 +58,33 @@ pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files, instruction_limi
         map += &format!("perhaps: {}\n", likely.join(", "));
     }
     text + &escape_tags(&map) + "</map>\n"
+}
+
+/// Shows the beginnings of the pages that the task names, or of the one that its words fit best. A small model rarely
+/// reads a page before it edits it, so it would make the old text up.
+pub(crate) fn named_pages(task: &Task<'_>, files: &dyn Files, max_bytes: usize) -> String {
+    let (prompt, paths) = (task.prompt.instruction_text(), files.paths());
+    let is_named = |path: &&str| names_of_files(&prompt).any(|name| name == *path);
+    let mut named: Vec<_> = paths.files.iter().map(String::as_str).filter(is_named).collect();
+    if named.is_empty() {
+        named = likely_pages(&prompt, &paths);
+        named.truncate(1);
+    }
+    let pages = named.iter().take(MAX_NAMED_PAGES).filter_map(|path| Some((path, files.read(path).ok()?)));
+    let show = |(path, text): (&&str, String)| {
+        let beginning = text.split_inclusive('\n').take(MAX_NAMED_LINES).map(str::len).sum::<usize>();
+        let (shown, is_cut) = truncate_instructions(&text[..beginning], max_bytes / MAX_NAMED_PAGES);
+        let more =
+            if is_cut || beginning < text.len() { "(There is more. Call read or search.)\n" } else { "" };
+        format!("\n<page path={path:?}>\n{}\n</page>\n{more}", escape_tags(shown.trim_end_matches('\n')))
+    };
+    pages.map(show).collect()
+}
+
+/// The words that can be names of files.
+fn names_of_files(prompt: &str) -> impl Iterator<Item = &str> {
+    let words = prompt.split(|c: char| c.is_whitespace() || "`\"'()<>,;:".contains(c));
+    words.map(|word| word.trim_start_matches(['.', '/']).trim_end_matches(['.', '!', '?']))
 }
 
 /// Returns the lines of a file of instructions that the model gets, and whether the file has more.

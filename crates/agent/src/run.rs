@@ -15,7 +15,7 @@ use crate::conversation::{Conversation, cut_text};
 use crate::editor::{AgentError, Editor, PastMessage, Progress, Report, StepKind, Task};
 use crate::fence::escape_tags;
 use crate::model::{Arguments, Message, Model, Profile, StopReason, Tool, ToolCall, ToolResult, Turn, Usage};
-use crate::opening::{first_message, instruction_limit, system_prompt, truncate_instructions};
+use crate::opening::{first_message, instruction_limit, named_pages, system_prompt, truncate_instructions};
 use crate::sizes::Sizes;
 use crate::tools::{CallOutcome, Workbench, short_reason, tools_for};
 
@@ -209,7 +209,11 @@ impl<'a> Run<'a> {
             let kib = limit / 1024;
             self.progress.step(StepKind::Note, format!("Read only the first {kib} KiB of {path}"));
         }
-        first_message(task, self.bench.files(), limit)
+        let first = first_message(task, self.bench.files(), limit);
+        match self.agent.profile {
+            Profile::Full => first,
+            Profile::Small => first + &named_pages(task, self.bench.files(), self.sizes.max_shown()),
+        }
     }
 
     /// Adds follow-ups that arrived during the run, before the next request.

@@ -8,7 +8,8 @@ const [library, modelPath, port, contextSize] = process.argv.slice(2);
 const {getLlama, LlamaCompletion} = await import(pathToFileURL(library).href);
 const llama = await getLlama({gpu: false, build: "never"});
 const model = await llama.loadModel({modelPath});
-const context = await model.createContext({contextSize: Number(contextSize)});
+// More threads than cores wait for each other at every token.
+const context = await model.createContext({contextSize: Number(contextSize), threads: llama.cpuMathCores});
 const completion = new LlamaCompletion({contextSequence: context.getSequence()});
 
 /** The conversation in ChatML, with tools as Qwen 2.5 was trained on them. */

@@ -30,7 +30,7 @@ pub(super) struct Rebase<'a, 'b> {
     counterparts: Vec<Counterpart>,
     /// The words of lines that old and new have in common, wherever they are, and the first such old line.
     copies: BTreeMap<&'a str, usize>,
-    /// Only white space changes, so the new text's white space is meant as it is.
+    /// Only white space changes, so the new text's white space is kept.
     is_same_words: bool,
     /// The old text begins after the indentation of its first line, unlike its other lines.
     is_old_cut: bool,

@@ -3,7 +3,7 @@
 use crate::call_reader::{find_tool, shape};
 use crate::editor::{AgentError, Report, StepKind};
 use crate::guard::Refusal;
-use crate::model::{Message, ToolResult, Usage};
+use crate::model::{Message, Profile, ToolResult, Usage};
 use crate::tools::check_summary;
 
 use super::Run;
@@ -23,12 +23,11 @@ impl Run<'_> {
         summary: String,
         report: &mut Option<Report>,
     ) -> Result<(String, bool), AgentError> {
-        if self.failed_in_answer && self.rejected_finishes < MAX_REJECTED_FINISHES {
+        if let Some(why) = self.missing_edit()
+            && self.rejected_finishes < MAX_REJECTED_FINISHES
+        {
             self.rejected_finishes += 1;
-            return Ok((
-                format!("Not yet: an edit of this answer failed. Look at its result, then {FINISH_AGAIN}"),
-                true,
-            ));
+            return Ok((format!("Not yet: {why}, then {FINISH_AGAIN}"), true));
         }
         let checks = self.checked_problems()?;
         let draft = Report { title, summary, notes: Vec::new(), checks };
@@ -51,6 +50,17 @@ impl Run<'_> {
         };
         *report = Some(Report { notes, ..draft });
         Ok(("finished".into(), false))
+    }
+
+    /// What the model must do about an edit that failed, if it seems not to have noticed.
+    fn missing_edit(&self) -> Option<String> {
+        if self.failed_in_answer {
+            return Some("an edit of this answer failed. Look at its result".into());
+        }
+        // A small model often gives up after its first edit.
+        let gives_up = self.agent.profile == Profile::Small && self.bench.files().changed().is_empty();
+        let failed = self.bench.failed_edit().filter(|_| gives_up)?;
+        Some(format!("nothing is changed, because your edit failed: {failed}. Call edit again"))
     }
 
     /// Returns the refusals that prevent publishing, one sentence each. A sentence names the position, and never

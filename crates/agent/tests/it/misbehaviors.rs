@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use ::agent::model::{Profile, Provider, Settings, TokenLimits};
-use ::agent::{Agent, Limits};
+use ::agent::{Agent, Limits, Prompt};
 use serde_json::{Value, json};
 
 use crate::model::fake::{Answer, Fake, Request};
 use crate::model::{events, open, settings};
-use crate::script::{DOCS, Recorder, RunResult, run_agent};
+use crate::script::{DOCS, Recorder, RunResult, run_agent, text_of};
 
 const OLD: &str = "It takes a minute.";
 const NEW: &str = "It takes two minutes.";
@@ -350,6 +350,37 @@ async fn a_small_model_gets_a_short_request() {
     );
     assert_eq!(body["tools"].as_array().unwrap().len(), 4);
     assert!(body.to_string().len() < 3_000, "{}", body.to_string().len());
+}
+
+/// Small models edit pages that they haven't read.
+#[tokio::test]
+async fn a_small_model_sees_the_pages_of_its_task() {
+    let long = "A line of a page.\n".repeat(200);
+    let files = [DOCS[1], ("docs/long.md", long.as_str()), ("docs/other.md", "Other\n")];
+    let opening = async |prompt: &str| {
+        let fake = Fake::answering(vec![edit(), finish()]).await;
+        let model = open(&settings(&fake, Provider::OpenAi));
+        let agent = Agent::new(model, Limits::default()).with_profile(Profile::Small);
+        let prompt = Prompt::instruction(prompt);
+        let result = run_agent(&agent, &files, Recorder::default(), |task| task.prompt = prompt).await;
+        text_of(&result.recorder.messages[0].message)
+    };
+    let first = opening("In `docs/setup.md`, say two minutes. See /docs/long.md.").await;
+    assert!(first.contains("<page path=\"docs/setup.md\">") && first.contains(OLD), "{first}");
+    assert!(first.contains("<page path=\"docs/long.md\">"), "{first}");
+    assert!(first.matches("A line of a page.").count() <= 100 && first.contains("There is more"), "{first}");
+    assert!(!first.contains("Other"), "{first}");
+    // Without a path, the page whose name fits best.
+    assert!(opening("The setup takes two minutes.").await.contains("<page path=\"docs/setup.md\">"));
+}
+
+#[tokio::test]
+async fn a_small_model_that_gives_up_is_asked_to_edit_again() {
+    let missed = calls(&[("edit", json!({ "path": "docs/setup.md", "old": "Never there.", "new": "x" }))]);
+    let small = |settings: &mut Settings| settings.profile = Profile::Small;
+    let ran = run_with(Provider::OpenAi, vec![missed, finish(), edit(), finish()], &DOCS, small).await;
+    let rejected = ran.changes(4).last_message_of(3);
+    assert!(rejected.contains("Not yet: nothing is changed, because your edit failed: "), "{rejected}");
 }
 
 /// A run whose only edit failed never ends as one that needed no change.

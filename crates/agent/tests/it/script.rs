@@ -90,6 +90,10 @@ pub(crate) fn call(name: &str, arguments: Value) -> Line {
     calls(&[(name, arguments)])
 }
 
+pub(crate) fn minute(new: &str) -> Value {
+    json!({ "path": "docs/setup.md", "old": "It takes a minute.", "new": new })
+}
+
 pub(crate) fn finish(title: &str) -> Line {
     call("finish", json!({ "title": title, "summary": "As asked." }))
 }

@@ -77,7 +77,7 @@ fn an_indentation_that_changes_is_meant() {
     check("    a\n    b\n", &[("    a\n    b\n", "a\nb\n"), ("    a\n    b", "a\nb")], "a\nb\n");
 }
 
-/// Most lines of the new text have the indentation of the file, so the other line is meant as it is.
+/// Most lines of the new text have the indentation of the file, so the other line's indentation is kept.
 #[test]
 fn a_new_text_with_the_indentation_of_the_file() {
     let text = "- a\n  - b\n- c\n- d\n";
