@@ -50,12 +50,12 @@ fn job_pull(job: &Job, events: &[Event], checked_at: Option<Timestamp>) -> Optio
     })
 }
 
-/// When the state became known: at the last event about it, or when the first run with a pull request ended.
+/// When the state became known: at the last event about it, or when the last run succeeded, which needs an open one.
 fn known_at(events: &[Event]) -> Option<Timestamp> {
-    let last = events.iter().rfind(|event| event.kind == "pull_request");
-    let has_pull = |event: &&Event| {
+    let is_about_pull = |event: &&Event| {
         let reason = event.data.get("reason").and_then(|reason| reason.as_str());
-        event.kind == "ended" && matches!(reason, Some("completed" | "already_proposed"))
+        event.kind == "pull_request"
+            || event.kind == "ended" && matches!(reason, Some("completed" | "already_proposed"))
     };
-    last.or_else(|| events.iter().find(has_pull)).or(events.last()).map(|event| event.at)
+    events.iter().rfind(is_about_pull).or(events.last()).map(|event| event.at)
 }

@@ -14,6 +14,9 @@ pub enum Note {
     /// What the run does from now on. A lease begins with [`Activity::Working`], and that of a suspect with
     /// [`Activity::Waiting`].
     Activity(Activity),
+    /// A suspect called its model alone, got no answer, and its worker lives. So it isn't a suspect any more, until
+    /// another worker dies in this step.
+    Survived,
     /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
     /// The change, stored before it is pushed, and the number of the last message that it answers.
@@ -48,6 +51,7 @@ pub(crate) enum ValidNote {
     Event(NewEvent),
     Entry(String, Tokens),
     Activity(Activity),
+    Survived,
     Base(String, String),
     Change(Box<Change>, u32),
     Pushed,
@@ -60,6 +64,7 @@ pub(crate) fn validate(notes: Vec<Note>) -> Result<Vec<ValidNote>> {
             Note::Event(event) => ValidNote::Event(event),
             Note::Entry(entry, tokens) => ValidNote::Entry(encode_entry(&entry)?, tokens),
             Note::Activity(activity) => ValidNote::Activity(activity),
+            Note::Survived => ValidNote::Survived,
             Note::Base(base_ref, commit) => ValidNote::Base(base_ref, commit),
             Note::Change(change, read) => ValidNote::Change(change, read),
             Note::Pushed => ValidNote::Pushed,

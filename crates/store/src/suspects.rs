@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 
 use crate::{LEASE, NewEvent};
 
-/// Deaths of workers in one step after which the job is given up. The last of the workers had no other job.
+/// Deaths of workers in one step after which the job is given up. On the last of them, all other jobs waited.
 pub const MAX_DEATHS: u32 = 3;
 /// Deaths of workers that only search for the pull request of a job that is given up. A search changes nothing, so it
 /// can be repeated, but one that kills every worker must end.
@@ -137,8 +137,11 @@ impl Suspect {
             return Turn::Others;
         }
         let waits_since = self.worker_alone_at.map_or(self.waits_since, |at| at.max(self.waits_since));
-        match has_passed(waits_since, MAX_SUSPECT_WAIT.as_millis() as i64, now) {
+        let has_waited = |times| has_passed(waits_since, times * MAX_SUSPECT_WAIT.as_millis() as i64, now);
+        match has_waited(1) {
             true if self.worker_is_idle || self.worker_is_nearest => Turn::Suspect,
+            // The nearest may have as many jobs as it can have.
+            true if has_waited(3) => Turn::Suspect,
             false if self.worker_is_idle => Turn::OthersFirst,
             _ => Turn::Others,
         }

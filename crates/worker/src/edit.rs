@@ -82,15 +82,21 @@ pub(super) async fn run(
         month_tokens: 0,
         permit: permit.clone(),
     };
+    let cancelled = cancel.clone();
     let editing = async move {
         // A model may not answer for long. A stopped job doesn't wait for it.
         tokio::select! {
             result = edit(task, steps) => result,
-            () = cancel.cancelled() => Err(AgentError::Cancelled.into()),
+            () = cancelled.cancelled() => Err(AgentError::Cancelled.into()),
         }
     };
     let editing = tokio::spawn(BlockInPlace(editing.in_current_span().boxed()));
-    receiver.write_all(app, lease).await?;
+    if let Err(stop) = receiver.write_all(app, lease).await {
+        // The run must be over before another one gets its permit.
+        cancel.cancel();
+        let _ = editing.await;
+        return Err(stop);
+    }
     let failed = "the editor failed because of a bug in Docwright; look for the cause in the server's log";
     editing.await.unwrap_or_else(|_| Err(Stop::failed(failed)))
 }
@@ -154,6 +160,17 @@ struct Steps {
     permit: Arc<JobPermit>,
 }
 
+impl Steps {
+    /// Lets other jobs run again unless the job still must be alone. Without the store, the run is about to stop.
+    async fn note_and_share(&self, note: Note) {
+        if let Some(Ok(_)) = self.sender.send_and_wait(note).await
+            && let Err(error) = self.permit.share_after_progress(&self.app, &self.lease).await
+        {
+            tracing::warn!("the job stays alone on its worker: {error}");
+        }
+    }
+}
+
 #[async_trait]
 impl Progress for Steps {
     fn step_with_details(&mut self, kind: StepKind, message: String, details: Map<String, Value>) {
@@ -180,12 +197,24 @@ impl Progress for Steps {
 
     async fn begin_call(&mut self) {
         let Some(calls) = self.app.models.calls(&self.lease.job.model) else { return };
+        if self.permit.is_alone() {
+            // The last results of tools may have been what it had to be alone for.
+            self.note_and_share(Note::Activity(Activity::Calling)).await;
+        }
         let note_waiting = || self.sender.send(Note::Activity(Activity::Waiting));
-        self.permit.begin_call(calls, note_waiting).await;
-        self.sender.send(Note::Activity(Activity::Calling));
+        let has_waited = self.permit.begin_call(calls, note_waiting).await;
+        let calling = Note::Activity(Activity::Calling);
+        match has_waited {
+            // A job that counts as waiting isn't blamed for a death.
+            true => drop(self.sender.send_and_wait(calling).await),
+            false => self.sender.send(calling),
+        }
     }
 
     async fn end_call(&mut self) {
+        if self.permit.is_alone() {
+            self.note_and_share(Note::Survived).await;
+        }
         self.permit.begin_local_work().await;
         if self.app.models.calls(&self.lease.job.model).is_some() {
             self.sender.send(Note::Activity(Activity::Working));
@@ -193,12 +222,11 @@ impl Progress for Steps {
     }
 
     async fn wait(&mut self, delay: Duration) {
-        if self.permit.pause() {
-            self.sender.send(Note::Activity(Activity::Waiting));
-        }
+        self.permit.release();
+        self.sender.send(Note::Activity(Activity::Waiting));
         tokio::time::sleep(delay).await;
         self.permit.begin_local_work().await;
-        self.sender.send(Note::Activity(Activity::Working));
+        drop(self.sender.send_and_wait(Note::Activity(Activity::Working)).await);
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {
@@ -214,6 +242,9 @@ impl Progress for Steps {
         let written = with_failpoints("said", self.sender.send_and_wait(note)).await;
         self.month_tokens = written.ok_or(AgentError::Cancelled)?.map_err(interrupt)?;
         self.permit.share_after_progress(&self.app, &self.lease).await.map_err(interrupt)?;
+        if !matches!(message, Message::Assistant(_)) {
+            self.permit.begin_local_work().await; // otherwise the call still is to end
+        }
         Ok(self.month_tokens)
     }
 

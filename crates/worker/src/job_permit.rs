@@ -61,16 +61,7 @@ impl JobPermit {
         drop(self.take());
     }
 
-    /// Gives the permit back until the next call or local work, and returns true. A suspect stays alone.
-    pub(crate) fn pause(&self) -> bool {
-        let may_pause = !self.is_alone();
-        if may_pause {
-            self.release();
-        }
-        may_pause
-    }
-
-    /// Waits until the leased job may start: alone if it's a suspect. From then on, a death of this worker counts.
+    /// Waits until the leased job may start: alone if it's a suspect. From then on, a death of its worker counts.
     pub(crate) async fn begin(&self, app: &Shared, lease: &Lease) -> Result<(), StoreError> {
         if !lease.is_suspect() {
             self.end_alone();
@@ -81,11 +72,10 @@ impl JobPermit {
         app.queue.note(lease, vec![Note::Activity(Activity::Working)]).await.map(drop)
     }
 
-    /// Lets other jobs run again if the job has got past the step for which it had to be alone.
+    /// Lets other jobs run again if the job has got past the step for which it had to be alone. Then it has no permit.
     pub(crate) async fn share_after_progress(&self, app: &Shared, lease: &Lease) -> Result<(), StoreError> {
         if self.is_alone() && !app.queue.is_suspect(lease).await? {
             self.end_alone();
-            self.begin_local_work().await;
         }
         Ok(())
     }
@@ -107,23 +97,25 @@ impl JobPermit {
     }
 
     /// Gives the permit for local work back, and waits for one of `calls`. If it isn't free, `on_wait` is called before.
-    pub(crate) async fn begin_call(&self, calls: &Arc<FairSemaphore>, on_wait: impl FnOnce()) {
+    /// Returns whether it was called.
+    pub(crate) async fn begin_call(&self, calls: &Arc<FairSemaphore>, on_wait: impl FnOnce()) -> bool {
         if self.is_alone() {
-            return;
+            return false;
         }
         self.release();
         let mut acquired = pin!(async {
             let permit = self.acquire(calls).await;
             (permit, self.access.clone().read_owned().await)
         });
-        let (permit, access) = match poll!(acquired.as_mut()) {
-            Poll::Ready(acquired) => acquired,
+        let ((permit, access), has_waited) = match poll!(acquired.as_mut()) {
+            Poll::Ready(acquired) => (acquired, false),
             Poll::Pending => {
                 on_wait();
-                acquired.await
+                (acquired.await, true)
             }
         };
         *self.lock() = CurrentPermit::Call(permit, access);
+        has_waited
     }
 
     async fn begin_alone(&self) {
@@ -140,7 +132,7 @@ impl JobPermit {
         }
     }
 
-    fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         matches!(*self.lock(), CurrentPermit::Alone(_))
     }
 

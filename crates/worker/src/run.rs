@@ -151,8 +151,15 @@ impl<'a> Run<'a> {
         judged.map_err(|_| Stop::failed(failed))?
     }
 
+    /// Lets other jobs run again if the job no longer must be alone.
+    async fn share_after_progress(&self) -> Result<(), Stop> {
+        self.permit.share_after_progress(self.app, self.lease).await?;
+        self.permit.begin_local_work().await;
+        Ok(())
+    }
+
     async fn note(&self, notes: Vec<Note>) -> Result<(), Stop> {
         self.app.queue.note(self.lease, notes).await?;
-        Ok(self.permit.share_after_progress(self.app, self.lease).await?)
+        self.share_after_progress().await
     }
 }

@@ -45,7 +45,10 @@ async fn run_until_answered(
 ) {
     loop {
         let (ending, read_up_to) = match run_once(app, &lease, permit, alive).await {
-            Ok(result) => result,
+            Ok(result) => {
+                permit.release(); // to store the ending can take long
+                result
+            }
             Err(stop) => return release(app, &lease, stop, alive).await,
         };
         match finish(app, &lease, ending, read_up_to, alive).await {
@@ -74,10 +77,8 @@ async fn run_once(
     };
     let result = tokio::select! {
         result = catch_panic(run) => result,
-        () = alive.cancelled() => {
-            permit.release();
-            Err(Stop::Release("the worker stops the job".into()))
-        }
+        // The editor may still compute for a moment. It keeps the permit until then.
+        () = alive.cancelled() => Err(Stop::Release("the worker stops the job".into())),
     };
     let result = match result {
         Err(Stop::Unclassified { sentence, spent }) => {

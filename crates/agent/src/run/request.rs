@@ -39,9 +39,8 @@ impl Run<'_> {
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
-            let (reply, duration) = self.call_model().await?;
-            let (sentence, retry_after) = match reply {
-                Ok(reply) => return self.record_reply(reply, duration).await,
+            let (sentence, retry_after) = match self.call_model().await? {
+                Ok(answer) => return Ok(answer),
                 Err(ModelError::TooLarge { sentence, .. }) if size_tries == MAX_SIZE_TRIES => {
                     return Err(AgentError::Ended(sentence));
                 }
@@ -71,8 +70,8 @@ impl Run<'_> {
         }
     }
 
-    /// Calls the model once. Returns its reply, and how long the call took.
-    async fn call_model(&mut self) -> Result<(Result<Reply, ModelError>, Duration), AgentError> {
+    /// Calls the model once, and stores its reply before anything else: what follows may wait for long.
+    async fn call_model(&mut self) -> Result<Result<Answer, ModelError>, AgentError> {
         let asked_at = Instant::now();
         self.progress.begin_call().await;
         self.budget.exclude(asked_at.elapsed());
@@ -90,11 +89,15 @@ impl Run<'_> {
             with_failpoints("model", self.agent.model.reply(&request, &mut |_| {})),
         )
         .await;
+        let recorded = match reply {
+            Ok(Ok(reply)) => self.record_reply(reply, started_at.elapsed()).await.map(Ok),
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(_) => Err(self.budget.out_of_time()),
+        };
         let ended_at = Instant::now();
         self.progress.end_call().await;
         self.budget.exclude(ended_at.elapsed());
-        let reply = reply.map_err(|_| self.budget.out_of_time())?;
-        Ok((reply, ended_at - started_at))
+        recorded
     }
 
     /// Waits before the next request. What takes longer than `delay` isn't part of the run's time.
@@ -122,7 +125,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stores a reply before the run acts on it, because the reply is paid for.
+    /// Stores a reply, because it is paid for.
     async fn record_reply(&mut self, reply: Reply, duration: Duration) -> Result<Answer, AgentError> {
         let Reply { mut turn, usage, stop } = reply;
         // The provider accepted these sizes.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{DOCS, edit};
 use crate::cluster::Database;
 use crate::postgres::serve_with;
-use crate::provider::{FakeProvider, finish};
+use crate::provider::{FakeProvider, Turn, finish};
 use crate::support::{Team, TestServer};
 
 /// More jobs than a test's workers, and than the calls to a model.
@@ -248,6 +248,45 @@ async fn a_job_whose_calls_kill_its_workers_is_given_up_and_the_jobs_beside_it_a
     for job in [&first, &second] {
         assert_eq!(server.job(&team, &job["id"]).await["status"], "completed");
     }
+}
+
+/// The others end their calls first, and wait then. A call that fails ends that, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspect_calls_its_model_alone() {
+    let providers = Providers::start().await;
+    let server = TestServer::start_with(|settings| providers.configure(settings, 4)).await;
+    let team = server.team("acme", &DOCS).await;
+    let suspect = create(&server, &team, "quick").await;
+    for deaths in 1..=2 {
+        let killed = RunningWorker::start(&server);
+        wait_until("it calls", async || providers.quick.sent().len() == deaths).await;
+        killed.task.abort();
+        let _ = killed.task.await;
+        server.clock.advance(LEASE);
+    }
+    Worker::new(server.app.clone(), 1).drain().await.unwrap(); // returns it to the queue
+    server.clock.advance(store::MAX_SUSPECT_WAIT);
+    let calling = create(&server, &team, "stalled").await;
+    let worker = RunningWorker::start(&server);
+    wait_for_calls(&server, (1, 0)).await;
+    server.clock.advance(store::MIN_WORKER_AGE);
+    let has_third_attempt =
+        async || server.events(&team, &suspect["id"]).await.iter().any(|event| event["attempt"] == 3);
+    wait_until("the suspect is leased", has_third_attempt).await;
+    let other = create(&server, &team, "offline").await;
+    for _ in 0..50 {
+        assert_eq!(server.job(&team, &other["id"]).await["status"], "active", "it waits, too");
+    }
+    assert_eq!(providers.quick.sent().len(), 2, "the other call has not ended");
+
+    providers.quick.say(Turn::Status(503, "busy"));
+    providers.quick.say(edit("a minute", "a quick moment"));
+    providers.quick.say(finish("Say a moment"));
+    let archived = server.ask(&team, &calling, "archive", &json!({})).await;
+    assert_eq!(archived.status, 200, "{archived}");
+    wait_for_end(&server, &team, &suspect).await;
+    wait_for_end(&server, &team, &other).await;
+    worker.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

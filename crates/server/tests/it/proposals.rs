@@ -196,6 +196,25 @@ async fn a_follow_up_to_an_equal_job_opens_its_own_pull_request_on_top() {
     }
 }
 
+/// A follow-up that pushed its own branch, and then could not open its pull request, is continued there.
+#[tokio::test]
+async fn a_follow_up_continues_the_branch_of_one_that_failed() {
+    let fixture = HostFixture::on(Kind::GitHub).await;
+    fixture.run_to_completion(&fixture.create(PROMPT).await).await;
+    let second = fixture.create(PROMPT).await;
+    fixture.run_to_completion(&second).await;
+    fixture.follow_up(&second, "Replace \"two\" with \"zwei\".").await;
+    fixture.fake().faults().always("POST", "/pulls", Effect::status(422));
+    assert_eq!(fixture.run_to_end(&second).await["status"], "failed");
+    assert_eq!(fixture.file(branch(&second), "a.md"), "eins zwei three", "it is pushed");
+
+    fixture.fake().faults().clear();
+    fixture.follow_up(&second, "Replace \"three\" with \"drei\".").await;
+    let done = fixture.run_to_completion(&second).await;
+    assert!(done["prLink"].as_str().unwrap().ends_with("/2"), "{done}");
+    assert_eq!(fixture.file(branch(&second), "a.md"), "eins zwei drei");
+}
+
 /// Repeated runs with `branch`, as in CI, update one pull request.
 #[tokio::test]
 async fn a_run_on_a_branch_without_changes_keeps_its_pull_request() {

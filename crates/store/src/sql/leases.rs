@@ -41,7 +41,7 @@ impl<B: Backend> Queue for B {
             async move {
                 let now = claim.check(db).await?;
                 let month = notes::store(db, &claim.job, claim.run, now, notes).await?;
-                claim.clear_deaths(db).await?;
+                claim.clear_deaths(db, now).await?;
                 Ok(month)
             }
             .boxed()
@@ -244,8 +244,11 @@ impl Claim {
     }
 
     /// Resets the count of deaths if the run got past the step in which workers died.
-    pub(super) async fn clear_deaths(&self, db: &mut Connection<'_>) -> Result<()> {
-        if self.deaths >= SUSPECT_DEATHS { suspects::clear(db, &self.job).await } else { Ok(()) }
+    pub(super) async fn clear_deaths(&self, db: &mut Connection<'_>, now: i64) -> Result<()> {
+        match self.deaths {
+            SUSPECT_DEATHS.. => suspects::clear(db, &self.job, now).await,
+            _ => Ok(()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::jobs::append;
 use super::leases::{drop_failed_diff, mark_read};
-use super::{Connection, conversation, sql};
+use super::{Connection, conversation, sql, suspects};
 use crate::encoding::to_signed;
 use crate::note::ValidNote;
 use crate::{Activity, Change, JobId, Result};
@@ -23,6 +23,7 @@ pub(super) async fn store(
                 month = conversation::add(db, job, now, entry, *tokens).await?
             }
             ValidNote::Activity(activity) => set_activity(db, job, *activity).await?,
+            ValidNote::Survived => suspects::set_survived(db, job, now).await?,
             ValidNote::Base(base_ref, commit) => set_base(db, job, base_ref, commit).await?,
             ValidNote::Change(change, read) => set_change(db, job, run, change, *read).await?,
             ValidNote::Pushed => set_pushed(db, job).await?,

@@ -46,7 +46,7 @@ async fn claim(db: &mut Connection<'_>, input: &Input) -> Result<Option<Proposal
     let Input { claim, project, proposal, .. } = input;
     let now = claim.check(db).await?;
     notes::store(db, &claim.job, claim.run, now, &input.notes).await?;
-    claim.clear_deaths(db).await?;
+    claim.clear_deaths(db, now).await?;
     let own = &claim.job;
     let drop_earlier = sql("DELETE FROM proposals WHERE job = $1");
     db.execute(drop_earlier.bind(&own.0)).await?;

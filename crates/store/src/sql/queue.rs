@@ -96,7 +96,7 @@ pub(crate) async fn lease_job(
     // A worker that leases is alive. Without this, one whose heartbeat is late would lease the same job forever.
     db.execute(heartbeat_query(worker)).await?;
     if deaths == SUSPECT_DEATHS {
-        suspects::set_alone(db, worker, now).await?;
+        suspects::set_alone(db, &job.id, now).await?;
     }
     append(db, &job.id, now, &started(job.attempt, deaths)).await?;
     // Last: on PostgreSQL it locks a row that other leases of the project wait for.

@@ -28,17 +28,29 @@ pub(crate) async fn requeue_dead(
     Ok(())
 }
 
-/// Records that the worker runs a suspect, and nothing else.
-pub(super) async fn set_alone(db: &mut Connection<'_>, worker: &WorkerId, now: i64) -> Result<()> {
-    let set = sql("UPDATE workers SET alone_at = $1 WHERE id = $2");
-    db.execute(set.bind(now).bind(&worker.0)).await.map(drop)
+/// Records that the worker of this suspect runs it until now. Other jobs have the worker next.
+pub(super) async fn set_alone(db: &mut Connection<'_>, suspect: &JobId, now: i64) -> Result<()> {
+    let set = sql("UPDATE workers SET alone_at = $1 WHERE id = (SELECT worker FROM jobs WHERE id = $2)");
+    db.execute(set.bind(now).bind(&suspect.0)).await.map(drop)
 }
 
 /// Resets the count of a suspect that has passed the step in which its workers died.
-pub(super) async fn clear(db: &mut Connection<'_>, id: &JobId) -> Result<()> {
+pub(super) async fn clear(db: &mut Connection<'_>, id: &JobId, now: i64) -> Result<()> {
     let clear =
         concat!("UPDATE jobs SET deaths = 0 WHERE id = $1 AND deaths > 0 AND ", step!(), " > died_step");
-    db.execute(sql(clear).bind(&id.0)).await.map(drop)
+    match db.execute(sql(clear).bind(&id.0)).await? {
+        0 => Ok(()),
+        _ => set_alone(db, id, now).await,
+    }
+}
+
+/// The next death in this step makes it a suspect again.
+pub(super) async fn set_survived(db: &mut Connection<'_>, id: &JobId, now: i64) -> Result<()> {
+    let survived = sql("UPDATE jobs SET deaths = $1 WHERE id = $2 AND deaths = $3");
+    match db.execute(survived.bind(SUSPECT_DEATHS - 1).bind(&id.0).bind(SUSPECT_DEATHS)).await? {
+        0 => Ok(()),
+        _ => set_alone(db, id, now).await,
+    }
 }
 
 /// Whether the job's change is on its branch; `None` without a change. A change is stored before it is pushed, so a job

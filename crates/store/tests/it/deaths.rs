@@ -17,6 +17,7 @@ use crate::{SqliteTest, every_backend, project};
 every_backend! {
     a_job_is_given_up_after_three_deaths_and_its_neighbors_are_not,
     a_job_that_waits_for_its_turn_is_no_suspect,
+    a_suspect_that_survives_a_call_without_an_answer_is_none,
     progress_resets_the_count_of_deaths,
     a_replay_is_not_progress,
     a_released_job_counts_no_death,
@@ -154,6 +155,25 @@ async fn a_job_that_waits_for_its_turn_is_no_suspect(store: &dyn Store, clock: &
     assert!(store.lease_next(&alone).await.unwrap().is_none(), "it is alone while it calls");
     clock.advance(LEASE);
     assert_eq!(lease(store, &WorkerId::random()).await.unwrap().job.id, other.id);
+    assert_eq!(find(store, &made).await.status, Status::Failed);
+}
+
+async fn a_suspect_that_survives_a_call_without_an_answer_is_none(store: &dyn Store, clock: &TestClock) {
+    let project = project(store, "acme").await;
+    let made = suspect(store, clock, &project).await;
+    let alone = steady(store, clock).await;
+    let held = lease(store, &alone).await.unwrap();
+    start_alone(store, &held).await;
+    store.note(&held, vec![Note::Survived]).await.unwrap();
+    assert!(!store.is_suspect(&held).await.unwrap());
+    job(store, &project).await;
+    let other = store.lease_next(&alone).await.unwrap().expect("another job joins it");
+    store.finish(&other, done(None), 0).await.unwrap();
+    // The next death counts as the second one.
+    clock.advance(LEASE);
+    assert!(lease(store, &WorkerId::random()).await.is_none());
+    assert_eq!(dies_alone(store, clock).await.job.id, made.id);
+    assert!(lease(store, &WorkerId::random()).await.is_none());
     assert_eq!(find(store, &made).await.status, Status::Failed);
 }
 

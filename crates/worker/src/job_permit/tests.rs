@@ -38,7 +38,7 @@ async fn a_suspect_waits_for_calls_and_local_work_and_then_is_alone() {
     let process = Process::new(4, 4);
     let (working, calling, paused) = (process.start().await, process.start().await, process.start().await);
     calling.begin_call(&process.calls, || panic!("a permit is free")).await;
-    paused.pause();
+    paused.release();
     let suspect = process.lease().await;
     let mut alone = pin!(suspect.begin_alone());
     assert!(!is_ready(&mut alone).await);
@@ -50,9 +50,10 @@ async fn a_suspect_waits_for_calls_and_local_work_and_then_is_alone() {
     // Nobody works or calls beside it, also while it calls and between its calls.
     let (late, has_waited) = (process.lease().await, Cell::new(false));
     let [mut starts, mut resumes] = [&late, &paused].map(|job| Box::pin(job.begin_local_work()));
-    let mut calls = pin!(calling.begin_call(&process.calls, || has_waited.set(true)));
+    let mut calls = pin!(async {
+        calling.begin_call(&process.calls, || has_waited.set(true)).await;
+    });
     suspect.begin_call(&process.calls, || panic!("it needs no permit")).await;
-    suspect.pause();
     assert!(!is_ready(&mut starts.as_mut()).await && !is_ready(&mut resumes.as_mut()).await);
     assert!(!is_ready(&mut calls).await);
     suspect.begin_local_work().await;

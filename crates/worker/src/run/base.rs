@@ -22,14 +22,14 @@ impl Run<'_> {
         let named = job.base_ref.as_ref().or(self.project.base_ref.as_ref());
         self.refuse_merge_target(named).await?;
         let own = if self.starts_from_base() { None } else { self.find_branch().await? };
-        let continues = own.is_some();
+        let continued = own.as_ref().map(|(branch, _)| branch.clone());
         let (name, commit) = match (named, own) {
-            (Some(name), Some(tip)) => (name.clone(), tip),
-            (None, Some(tip)) => (self.host.default_branch().await?, tip),
+            (Some(name), Some((_, tip))) => (name.clone(), tip),
+            (None, Some((_, tip))) => (self.host.default_branch().await?, tip),
             (Some(name), None) => (name.clone(), self.fetch(name).await?),
             (None, None) => self.fetch_default().await?,
         };
-        let from = if continues { self.pull_branch() } else { &name };
+        let from = continued.as_ref().unwrap_or(&name);
         let fetched = NewEvent::new("fetched", format!("Fetched {from} at {}", abbreviate(&commit)));
         let base = Note::Base(name.clone(), commit.to_string());
         with_failpoints("base", self.note(vec![base, Note::Event(fetched)])).await?;
@@ -65,14 +65,19 @@ impl Run<'_> {
         job.pr_head.as_ref().unwrap_or(&job.branch)
     }
 
-    /// The tip of [`Self::pull_branch`], including commits of other people. Fails if the pull request was merged
-    /// or closed.
-    async fn find_branch(&self) -> Result<Option<Oid>, Stop> {
+    /// The branch to continue and its tip, including commits of other people: [`Self::pull_branch`], or the job's own
+    /// branch if a follow-up pushed it and then failed. Fails if the pull request was merged or closed.
+    async fn find_branch(&self) -> Result<Option<(String, Oid)>, Stop> {
         let job = &self.lease.job;
-        let branch = self.pull_branch();
-        let pulls = with_failpoints("find", self.host.find(branch)).await?;
+        let may_have_pushed = job.pr_head.is_some() && !job.adopts;
+        let pushed = if may_have_pushed { self.fetch_existing(&job.branch).await? } else { None };
+        let mut pulls = with_failpoints("find", self.host.find(self.pull_branch())).await?;
+        if pushed.is_some() {
+            pulls.extend(self.host.find(&job.branch).await?);
+        }
         let is_linked = |pull: &PullRequest| job.pr_head.is_some() && job.pr_link.as_ref() == Some(&pull.url);
-        let own = pulls.iter().find(|pull| self.is_own(pull) || is_linked(pull));
+        let own = pulls.iter().find(|pull| self.is_own(pull));
+        let own = own.or_else(|| pulls.iter().find(|pull| is_linked(pull)));
         if let Some(pull) = own.filter(|pull| pull.state != State::Open) {
             let state = stored_state(pull.state);
             self.app.pulls.record_pull_state(&self.project.id, &pull.url, state).await?;
@@ -80,10 +85,14 @@ impl Run<'_> {
             return Err(Stop::failed(format!("pull request #{number} was {state}; create a new job")));
         }
         self.refuse_other_repository(&pulls).await?;
-        match self.fetch(branch).await {
-            Ok(tip) => Ok(Some(tip)),
-            Err(forge::Error::NoSuchBranch(_)) if own.is_none() => Ok(None),
-            Err(error) => Err(error.into()),
+        let (branch, tip) = match pushed {
+            Some(tip) => (&job.branch, Some(tip)),
+            None => (self.pull_branch(), self.fetch_existing(self.pull_branch()).await?),
+        };
+        match tip {
+            Some(tip) => Ok(Some((branch.clone(), tip))),
+            None if own.is_none() => Ok(None),
+            None => Err(forge::Error::NoSuchBranch(branch.clone()).into()),
         }
     }
 
@@ -123,13 +132,21 @@ impl Run<'_> {
     }
 
     /// Runs push to the same branch as the first run, which creates it. If that found its change in the pull
-    /// request of another job, it pushed nothing.
-    pub(super) fn needs_new_branch(&self) -> bool {
+    /// request of another job, it pushed nothing, but a follow-up that failed may have.
+    pub(super) fn probably_needs_new_branch(&self) -> bool {
         self.starts_from_base() || self.lease.job.pr_head.is_some()
     }
 
     async fn fetch(&self, branch: &str) -> forge::Result<Oid> {
         with_failpoints("fetch", self.cache.fetch(&self.host.remote(), branch, &self.base_pin())).await
+    }
+
+    async fn fetch_existing(&self, branch: &str) -> forge::Result<Option<Oid>> {
+        match self.fetch(branch).await {
+            Ok(tip) => Ok(Some(tip)),
+            Err(forge::Error::NoSuchBranch(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn fetch_default(&self) -> forge::Result<(String, Oid)> {

@@ -21,7 +21,7 @@ impl Run<'_> {
         notes: Vec<Note>,
     ) -> Result<Option<Ending>, Stop> {
         let tree = self.cache.snapshot(&Oid::parse(&change.head_commit)?)?.tree();
-        let claim = if self.needs_new_branch() { ClaimKind::Exclusive } else { ClaimKind::Shared };
+        let claim = if self.probably_needs_new_branch() { ClaimKind::Exclusive } else { ClaimKind::Shared };
         let (base_ref, head_commit) = (base_ref.to_owned(), change.head_commit.clone());
         let mut proposal = Proposal { base_ref, tree: tree.to_string(), head_commit, claim };
         let mut notes = Some(notes);
@@ -53,7 +53,9 @@ impl Run<'_> {
         let pushing = NewEvent::new("pushing", format!("Pushing {head:.10} to {branch}"));
         let claiming =
             self.app.proposals.claim_proposal(self.lease, notes.unwrap_or_default(), proposal, pushing);
-        Ok(with_failpoints("change", claiming).await?)
+        let holder = with_failpoints("change", claiming).await?;
+        self.share_after_progress().await?;
+        Ok(holder)
     }
 
     /// The open pull request with exactly the holder's commit. People may have added commits to it, so the host

@@ -86,7 +86,7 @@ impl Run<'_> {
         let head = Oid::parse(&change.head_commit)?;
         let (remote, branch) = (self.host.remote(), &self.lease.job.branch);
         // The push fails if the branch moved since this run fetched it.
-        match self.needs_new_branch() {
+        match self.probably_needs_new_branch() {
             true => {
                 with_failpoints(
                     "push-new",
