@@ -67,7 +67,11 @@ impl<'r> NewObjects<'r> {
         self.add(new)
     }
 
+    /// Files with equal content are one object.
     fn add(&mut self, id: ObjectId) -> Option<()> {
+        if self.objects.iter().any(|object| object.id == id) {
+            return Some(());
+        }
         self.bytes += self.source.find_header(id).ok()?.size();
         if self.objects.len() == MAX_OBJECTS || self.bytes > MAX_BYTES {
             return None;

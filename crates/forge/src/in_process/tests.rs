@@ -187,6 +187,18 @@ async fn a_push_of_many_files_is_left_to_git() {
 }
 
 #[tokio::test]
+async fn equal_files_are_one_object() {
+    let fixture = Fixture::new().await;
+    let cache = Cache::open(&fixture.cache()).await.unwrap();
+    let equal = [("a/page.md", "Same\n"), ("b/page.md", "Same\n"), ("index.md", "Same\n")];
+    let commit = commit(&cache, &fixture.base, &equal);
+    let fixture = Fixture { commit, ..fixture };
+    assert_eq!(fixture.push(BRANCH, None), Some(()));
+    assert_eq!(fixture.git(&["show", &format!("{BRANCH}:b/page.md")]), "Same");
+    assert_eq!(fixture.git(&["fsck", "--strict"]), "");
+}
+
+#[tokio::test]
 async fn a_fetch_copies_only_the_new_objects() {
     let fixture = Fixture::new().await;
     let docs = fixture.temp_dir.path().join("docs");
