@@ -32,6 +32,15 @@ pub(crate) fn fence_quotation(source: &str, text: &str) -> String {
     format!("<quoted source=\"{source}\">\n{}\n</quoted>\n", escape_tags(visible.trim()))
 }
 
+/// Puts the text of a page between `<page>` tags. Anyone can write a page or choose its name, so their tags are escaped.
+pub(crate) fn fence_page(path: &str, text: &str) -> String {
+    static PAGE: LazyLock<Option<Regex>> = LazyLock::new(|| tags("/?", &["page"]));
+    let path =
+        path.replace(char::is_control, " ").replace('"', "'").replace('<', "&lt;").replace('>', "&gt;");
+    let text = escape_tags(text);
+    format!("<page path=\"{path}\">\n{}\n</page>\n", escape(&text, PAGE.as_ref()))
+}
+
 /// Returns a person's own words: the text without quotations between tags, and without lines that begin with `>`.
 pub(crate) fn remove_quotations(text: &str) -> String {
     static BEGIN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)<\s*quoted(?:\s[^>]*)?>").ok());

@@ -4,7 +4,7 @@
 use pages::{Files, Paths};
 
 use crate::editor::Task;
-use crate::fence::escape_tags;
+use crate::fence::{escape_tags, fence_page};
 use crate::model::Profile;
 
 /// Returns the system prompt. It's the same for every job, so that providers can cache it.
@@ -19,6 +19,8 @@ const MAX_FOLDERS: usize = 60;
 const MAX_LIKELY_PAGES: usize = 8;
 const MAX_NAMED_PAGES: usize = 2;
 const MAX_NAMED_LINES: usize = 100;
+/// Of each named page. It's small, because a first message can't be shortened when a provider refuses it.
+const MAX_NAMED_BYTES: usize = 3 * 1024;
 /// The words of a prompt that are searched for in file names.
 const MAX_WORDS: usize = 200;
 /// The model gets this many bytes of each file of instructions.
@@ -62,23 +64,27 @@ pub(crate) fn first_message(task: &Task<'_>, files: &dyn Files, instruction_limi
 
 /// Shows the beginnings of the pages that the task names, or of the one that its words fit best. A small model rarely
 /// reads a page before it edits it, so it would make the old text up.
-pub(crate) fn named_pages(task: &Task<'_>, files: &dyn Files, max_bytes: usize) -> String {
+pub(crate) fn named_pages(task: &Task<'_>, files: &dyn Files) -> String {
     let (prompt, paths) = (task.prompt.instruction_text(), files.paths());
-    let is_named = |path: &&str| names_of_files(&prompt).any(|name| name == *path);
-    let mut named: Vec<_> = paths.files.iter().map(String::as_str).filter(is_named).collect();
+    let mut named = Vec::new();
+    for path in names_of_files(&prompt).filter_map(|name| paths.files.get(name)) {
+        if named.len() < MAX_NAMED_PAGES && !named.contains(&path.as_str()) {
+            named.push(path.as_str());
+        }
+    }
     if named.is_empty() {
         named = likely_pages(&prompt, &paths);
         named.truncate(1);
     }
-    let pages = named.iter().take(MAX_NAMED_PAGES).filter_map(|path| Some((path, files.read(path).ok()?)));
-    let show = |(path, text): (&&str, String)| {
+    let show = |path: &&str| {
+        let text = files.read(path).ok()?;
         let beginning = text.split_inclusive('\n').take(MAX_NAMED_LINES).map(str::len).sum::<usize>();
-        let (shown, is_cut) = truncate_instructions(&text[..beginning], max_bytes / MAX_NAMED_PAGES);
+        let (shown, is_cut) = truncate_instructions(&text[..beginning], MAX_NAMED_BYTES);
         let more =
             if is_cut || beginning < text.len() { "(There is more. Call read or search.)\n" } else { "" };
-        format!("\n<page path={path:?}>\n{}\n</page>\n{more}", escape_tags(shown.trim_end_matches('\n')))
+        Some(format!("\n{}{more}", fence_page(path, shown.trim_end_matches('\n'))))
     };
-    pages.map(show).collect()
+    named.iter().filter_map(show).collect()
 }
 
 /// The words that can be names of files.

@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
         let first = first_message(task, self.bench.files(), limit);
         match self.agent.profile {
             Profile::Full => first,
-            Profile::Small => first + &named_pages(task, self.bench.files(), self.sizes.max_shown()),
+            Profile::Small => first + &named_pages(task, self.bench.files()),
         }
     }
 

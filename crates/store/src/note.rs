@@ -15,7 +15,7 @@ pub enum Note {
     /// [`Activity::Waiting`].
     Activity(Activity),
     /// A suspect called its model alone, got no answer, and its worker lives. So it isn't a suspect any more, until
-    /// another worker dies in this step.
+    /// another worker dies in this step. That counts once per step.
     Survived,
     /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),

@@ -161,12 +161,24 @@ struct Steps {
 }
 
 impl Steps {
-    /// Lets other jobs run again unless the job still must be alone. Without the store, the run is about to stop.
+    /// Stores the note before anything else happens. Stops the run if it can't be stored: notes before it may be lost, too.
+    async fn store_note(&self, note: Note) {
+        match self.sender.send_and_wait(note).await {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                tracing::warn!("the run is interrupted: {error}");
+                self.cancel.cancel();
+            }
+            None => self.cancel.cancel(),
+        }
+    }
+
+    /// Stores the note, and lets other jobs run again unless the job still must be alone.
     async fn note_and_share(&self, note: Note) {
-        if let Some(Ok(_)) = self.sender.send_and_wait(note).await
-            && let Err(error) = self.permit.share_after_progress(&self.app, &self.lease).await
-        {
-            tracing::warn!("the job stays alone on its worker: {error}");
+        self.store_note(note).await;
+        if let Err(error) = self.permit.share_after_progress(&self.app, &self.lease).await {
+            tracing::warn!("the run is interrupted: {error}");
+            self.cancel.cancel();
         }
     }
 }
@@ -206,15 +218,12 @@ impl Progress for Steps {
         let calling = Note::Activity(Activity::Calling);
         match has_waited {
             // A job that counts as waiting isn't blamed for a death.
-            true => drop(self.sender.send_and_wait(calling).await),
+            true => self.store_note(calling).await,
             false => self.sender.send(calling),
         }
     }
 
     async fn end_call(&mut self) {
-        if self.permit.is_alone() {
-            self.note_and_share(Note::Survived).await;
-        }
         self.permit.begin_local_work().await;
         if self.app.models.calls(&self.lease.job.model).is_some() {
             self.sender.send(Note::Activity(Activity::Working));
@@ -222,11 +231,16 @@ impl Progress for Steps {
     }
 
     async fn wait(&mut self, delay: Duration) {
-        self.permit.release();
-        self.sender.send(Note::Activity(Activity::Waiting));
+        if self.permit.is_alone() {
+            self.note_and_share(Note::Survived).await;
+        }
+        if !self.permit.is_alone() {
+            self.permit.release();
+            self.sender.send(Note::Activity(Activity::Waiting));
+        }
         tokio::time::sleep(delay).await;
         self.permit.begin_local_work().await;
-        drop(self.sender.send_and_wait(Note::Activity(Activity::Working)).await);
+        self.store_note(Note::Activity(Activity::Working)).await;
     }
 
     async fn store_message(&mut self, message: &Message, usage: Usage) -> Result<u64, AgentError> {

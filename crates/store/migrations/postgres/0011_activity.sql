@@ -2,6 +2,9 @@
 -- works takes a share of the workers from other jobs. One that waits isn't the cause if its worker dies.
 ALTER TABLE jobs ADD COLUMN activity TEXT NOT NULL DEFAULT 'working';
 
+-- The step in which a suspect called its model alone and survived. That counts once: then it must answer.
+ALTER TABLE jobs ADD COLUMN survived_step BIGINT;
+
 -- Each lease counts the leased jobs that do local work, from the index alone.
 DROP INDEX jobs_held;
 CREATE INDEX jobs_held ON jobs (project, branch, worker, activity)

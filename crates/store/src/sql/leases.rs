@@ -102,7 +102,10 @@ impl<B: Backend> Queue for B {
         let released = self.transaction(Claim::of(lease), |db, claim| {
             async move {
                 match claim.standing(db).await? {
-                    Standing::Current(_) => give_back(db, &claim.job).await,
+                    Standing::Current(now) => {
+                        claim.end_alone(db, now).await?;
+                        give_back(db, &claim.job).await
+                    }
                     Standing::ToArchive(now) => set_archived(db, &claim.job, now).await,
                     Standing::Lost => Err(StoreError::LeaseLost(claim.job.clone())),
                 }
@@ -163,6 +166,7 @@ async fn postpone(
         async move {
             let now = claim.check(db).await?;
             append(db, &claim.job, now, why).await?;
+            claim.end_alone(db, now).await?;
             give_back(db, &claim.job).await?;
             let postpone = sql("UPDATE jobs SET not_before = $1, put_off = put_off + $2 WHERE id = $3");
             db.execute(postpone.bind(now.saturating_add(*wait)).bind(*times).bind(&claim.job.0))
@@ -243,6 +247,14 @@ impl Claim {
         }
     }
 
+    /// Between two suspects, other jobs have the worker.
+    async fn end_alone(&self, db: &mut Connection<'_>, now: i64) -> Result<()> {
+        match self.deaths {
+            SUSPECT_DEATHS => suspects::set_alone(db, &self.job, now).await,
+            _ => Ok(()),
+        }
+    }
+
     /// Resets the count of deaths if the run got past the step in which workers died.
     pub(super) async fn clear_deaths(&self, db: &mut Connection<'_>, now: i64) -> Result<()> {
         match self.deaths {
@@ -259,6 +271,7 @@ async fn give_back(db: &mut Connection<'_>, id: &JobId) -> Result<()> {
 
 async fn finish(db: &mut Connection<'_>, claim: &Claim, ending: &Ending, read: u32) -> Result<Option<Lease>> {
     let (now, id) = (claim.check(db).await?, &claim.job);
+    claim.end_alone(db, now).await?;
     mark_read(db, id, read).await?;
     store_failed_diff(db, id, ending).await?;
     let unread = sql("SELECT number FROM messages WHERE job = $1 AND NOT read LIMIT 1");
@@ -268,7 +281,8 @@ async fn finish(db: &mut Connection<'_>, claim: &Claim, ending: &Ending, read: u
     }
     // The next run starts from what is on the branch by then.
     let next = sql(concat!(
-        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0, activity = 'working',
+        "UPDATE jobs SET run = run + 1, base_commit = NULL, put_off = 0, deaths = 0, died_step = 0,
+           survived_step = NULL, activity = 'working',
            pr_link = coalesce($1, pr_link), pr_head = CASE WHEN $1 IS NULL THEN pr_head ELSE $3 END,
            pr_state = ",
         new_state!("$1"),

@@ -44,9 +44,11 @@ pub(super) async fn clear(db: &mut Connection<'_>, id: &JobId, now: i64) -> Resu
     }
 }
 
-/// The next death in this step makes it a suspect again.
+/// The next death in this step makes it a suspect again, which can't survive a second time: a job whose call fails before
+/// another one kills its worker would never be given up.
 pub(super) async fn set_survived(db: &mut Connection<'_>, id: &JobId, now: i64) -> Result<()> {
-    let survived = sql("UPDATE jobs SET deaths = $1 WHERE id = $2 AND deaths = $3");
+    let survived = sql("UPDATE jobs SET deaths = $1, survived_step = died_step
+         WHERE id = $2 AND deaths = $3 AND (survived_step IS NULL OR survived_step <> died_step)");
     match db.execute(survived.bind(SUSPECT_DEATHS - 1).bind(&id.0).bind(SUSPECT_DEATHS)).await? {
         0 => Ok(()),
         _ => set_alone(db, id, now).await,

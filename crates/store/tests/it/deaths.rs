@@ -169,10 +169,16 @@ async fn a_suspect_that_survives_a_call_without_an_answer_is_none(store: &dyn St
     job(store, &project).await;
     let other = store.lease_next(&alone).await.unwrap().expect("another job joins it");
     store.finish(&other, done(None), 0).await.unwrap();
-    // The next death counts as the second one.
+    // The next death counts as the second one. Then it does not survive again.
     clock.advance(LEASE);
     assert!(lease(store, &WorkerId::random()).await.is_none());
-    assert_eq!(dies_alone(store, clock).await.job.id, made.id);
+    let alone = steady(store, clock).await;
+    let held = lease(store, &alone).await.unwrap();
+    assert_eq!(held.job.id, made.id);
+    start_alone(store, &held).await;
+    store.note(&held, vec![Note::Survived]).await.unwrap();
+    assert!(store.is_suspect(&held).await.unwrap());
+    clock.advance(LEASE);
     assert!(lease(store, &WorkerId::random()).await.is_none());
     assert_eq!(find(store, &made).await.status, Status::Failed);
 }
