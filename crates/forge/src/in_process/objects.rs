@@ -20,6 +20,7 @@ const MAX_DEPTH: usize = 100;
 pub(super) struct NewObjects<'r> {
     source: &'r Repository,
     objects: Vec<ObjectDetached>,
+    count: usize,
     bytes: u64,
 }
 
@@ -31,7 +32,7 @@ impl<'r> NewObjects<'r> {
         source: &'r Repository,
         commit: ObjectId,
     ) -> Option<Vec<ObjectDetached>> {
-        let mut new = Self { source, objects: Vec::new(), bytes: 0 };
+        let mut new = Self { source, objects: Vec::new(), count: 0, bytes: 0 };
         new.add_tree(source.find_commit(commit).ok()?.tree_id().ok()?.detach(), Some(old), 0)?;
         new.add(commit)?;
         Some(new.objects)
@@ -67,16 +68,16 @@ impl<'r> NewObjects<'r> {
         self.add(new)
     }
 
-    /// Files with equal content are one object.
+    /// Files with equal content are one object. It counts as often as it occurs: a small tree can occur very often.
     fn add(&mut self, id: ObjectId) -> Option<()> {
-        if self.objects.iter().any(|object| object.id == id) {
-            return Some(());
-        }
+        self.count += 1;
         self.bytes += self.source.find_header(id).ok()?.size();
-        if self.objects.len() == MAX_OBJECTS || self.bytes > MAX_BYTES {
+        if self.count > MAX_OBJECTS || self.bytes > MAX_BYTES {
             return None;
         }
-        self.objects.push(self.source.find_object(id).ok()?.detach());
+        if self.objects.iter().all(|object| object.id != id) {
+            self.objects.push(self.source.find_object(id).ok()?.detach());
+        }
         Some(())
     }
 }
