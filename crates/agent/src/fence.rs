@@ -26,8 +26,7 @@ pub(crate) fn escape_tags(text: &str) -> Cow<'_, str> {
 /// Puts a quotation between `<quoted>` tags, with its source. Anyone can forge such text, for example in page views, so
 /// its tags are escaped.
 pub(crate) fn fence_quotation(source: &str, text: &str) -> String {
-    let source =
-        source.replace(char::is_control, " ").replace('"', "'").replace('<', "&lt;").replace('>', "&gt;");
+    let source = escape_attribute(source);
     let visible: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect();
     format!("<quoted source=\"{source}\">\n{}\n</quoted>\n", escape_tags(visible.trim()))
 }
@@ -35,10 +34,13 @@ pub(crate) fn fence_quotation(source: &str, text: &str) -> String {
 /// Puts the text of a page between `<page>` tags. Anyone can write a page or choose its name, so their tags are escaped.
 pub(crate) fn fence_page(path: &str, text: &str) -> String {
     static PAGE: LazyLock<Option<Regex>> = LazyLock::new(|| tags("/?", &["page"]));
-    let path =
-        path.replace(char::is_control, " ").replace('"', "'").replace('<', "&lt;").replace('>', "&gt;");
+    let path = escape_attribute(path);
     let text = escape_tags(text);
     format!("<page path=\"{path}\">\n{}\n</page>\n", escape(&text, PAGE.as_ref()))
+}
+
+fn escape_attribute(value: &str) -> String {
+    value.replace(char::is_control, " ").replace('"', "'").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Returns a person's own words: the text without quotations between tags, and without lines that begin with `>`.
