@@ -228,9 +228,10 @@ pub trait Queue: Send + Sync {
     /// The death of a worker counts against each job that it had leased, in the step of the job's run, except jobs that
     /// only [waited](crate::Activity::Waiting). After two deaths in one step the job is a [suspect](Lease::is_suspect).
     /// It needs a worker that has been alive for [`crate::MIN_WORKER_AGE`]; that worker gets no other job until the
-    /// run makes progress. Other jobs come first until the suspect has waited for [`crate::MAX_SUSPECT_WAIT`]. After [`MAX_DEATHS`] in one step the job fails. If it may have opened a
-    /// pull request, it is leased before, [as given up](Lease::is_given_up), and again if that worker dies, too, up to
-    /// [`crate::MAX_LOOKUP_DEATHS`] times. Then it fails, and a [sweep](crate::Sweeps) searches on.
+    /// run makes progress. Other jobs come first until the suspect has waited for [`crate::MAX_SUSPECT_WAIT`]. After
+    /// [`MAX_DEATHS`] in one step the job fails. If it may have opened a pull request, it is leased before, [as given
+    /// up](Lease::is_given_up), and again if that worker dies, too, up to [`crate::MAX_LOOKUP_DEATHS`] times. Then it
+    /// fails, and a [sweep](crate::Sweeps) searches on.
     async fn lease_within(&self, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Lease>>;
     /// Leases a job without limits.
     async fn lease_next(&self, worker: &WorkerId) -> Result<Option<Lease>> {
