@@ -45,6 +45,11 @@ pub(super) async fn execute(
     if result.edits.0.is_empty() && result.abort_reason.is_none() {
         let report = edit::without_keys(app, report_json(&result.report, spent));
         let pull = run.find_unrecorded_pull().await?;
+        if pull.is_none()
+            && let Some(ending) = run.open_pushed_change(&base_ref, &base).await?
+        {
+            return Ok((ending, spent.read_up_to));
+        }
         return Ok((unchanged_ending(&lease.job, pull, report), spent.read_up_to));
     }
     let publishing = async {

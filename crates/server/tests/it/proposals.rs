@@ -215,6 +215,35 @@ async fn a_follow_up_continues_the_branch_of_one_that_failed() {
     assert_eq!(fixture.file(branch(&second), "a.md"), "eins zwei drei");
 }
 
+/// The same for a follow-up that changes nothing: it opens the pull request of the change that was pushed.
+#[tokio::test]
+async fn a_follow_up_without_edits_opens_the_pull_request_of_one_that_failed() {
+    for is_equal_to_another in [true, false] {
+        let fixture = HostFixture::on(Kind::GitHub).await;
+        let refuse = || fixture.fake().faults().always("POST", "/pulls", Effect::status(422));
+        let job = if is_equal_to_another {
+            fixture.run_to_completion(&fixture.create(PROMPT).await).await;
+            let second = fixture.create(PROMPT).await;
+            fixture.run_to_completion(&second).await;
+            fixture.follow_up(&second, "Replace \"two\" with \"zwei\".").await;
+            refuse();
+            second
+        } else {
+            refuse();
+            fixture.create(PROMPT).await
+        };
+        assert_eq!(fixture.run_to_end(&job).await["status"], "failed");
+
+        fixture.fake().faults().clear();
+        fixture.follow_up(&job, "Replace \"nowhere\" with \"nirgends\".").await;
+        let done = fixture.run_to_completion(&job).await;
+        let number = if is_equal_to_another { "/2" } else { "/1" };
+        assert!(done["prLink"].as_str().unwrap().ends_with(number), "{done}");
+        let message = ended(&fixture, &job).await["message"].clone();
+        assert_eq!(message, format!("Pull request #{} is open", &number[1..]));
+    }
+}
+
 /// Repeated runs with `branch`, as in CI, update one pull request.
 #[tokio::test]
 async fn a_run_on_a_branch_without_changes_keeps_its_pull_request() {

@@ -118,7 +118,7 @@ impl Run<'_> {
     /// A pull request that an earlier run opened but couldn't record, or the open one of the branch that the job
     /// adopts.
     pub(super) async fn find_unrecorded_pull(&self) -> Result<Option<PullRequest>, Stop> {
-        if self.lease.job.pr_link.is_some() || self.starts_from_base() {
+        if self.lease.job.has_own_pull() || self.starts_from_base() {
             return Ok(None);
         }
         let pulls = self.host.find(&self.lease.job.branch).await?;
@@ -127,7 +127,7 @@ impl Run<'_> {
     }
 
     /// A first run starts from the branch to merge into, unless the job adopts a branch.
-    fn starts_from_base(&self) -> bool {
+    pub(super) fn starts_from_base(&self) -> bool {
         self.lease.job.run == 1 && !self.lease.job.adopts
     }
 

@@ -124,6 +124,26 @@ impl Run<'_> {
         Ok(completed_ending(pull, change.report.clone()))
     }
 
+    /// Opens the pull request of a change that an earlier run pushed before it failed, unless a person deleted the
+    /// branch since then. For a run without edits.
+    pub(super) async fn open_pushed_change(
+        &self,
+        base_ref: &str,
+        base: &Oid,
+    ) -> Result<Option<Ending>, Stop> {
+        let job = &self.lease.job;
+        if job.has_own_pull() || self.starts_from_base() {
+            return Ok(None);
+        }
+        let Some(last) = self.app.queue.last_change(self.lease).await?.filter(|last| last.pushed) else {
+            return Ok(None);
+        };
+        let Some(tip) = self.cache.tip(&self.host.remote(), &job.branch).await? else { return Ok(None) };
+        let origin = self.lease.resume.origin.as_deref().and_then(|origin| Oid::parse(origin).ok());
+        let change = Change { head_commit: tip.to_string(), ..last.change };
+        Ok(Some(self.open_pull(base_ref, &origin.unwrap_or_else(|| base.clone()), &change).await?))
+    }
+
     /// The host has the commit now, so the cache doesn't need it. The job's base commits stay pinned for
     /// diffs.
     pub(super) async fn unpin(&self) {
