@@ -10,13 +10,15 @@ mod text;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{Arguments, StopReason, Tool, ToolCall, Turn, sanitize_name};
+use crate::model::{Arguments, Tool, ToolCall, Turn, sanitize_name};
+
+use text::Accepted;
 
 pub(crate) use arguments::{Change, Delete, Finish, List, Move, Plan, Read, Search, Write};
 pub(crate) use json::parse_object;
 
-/// Calls of one text. As many as in any other answer.
-const MAX_TEXT_CALLS: usize = 128;
+/// The beginning of the id of a call that the model wrote as text.
+pub(crate) const TEXT_CALL_ID: &str = "text_";
 /// Words around the name of a tool: `functions.edit`, `edit_file`, `edit:0`.
 const AFFIXES: &[&str] =
     &["functions", "function", "tools", "tool", "default", "api", "file", "files", "page"];
@@ -32,20 +34,33 @@ pub(crate) fn find_tool<'a>(tools: &'a [Tool], name: &str) -> Option<&'a Tool> {
     tools.iter().find(|tool| tool.name == word).filter(|_| more.is_none())
 }
 
-/// Turns calls that the model wrote as text into calls of the turn.
-pub(crate) fn read_calls_in_text(turn: &mut Turn, stop: StopReason, tools: &[Tool], turn_number: usize) {
-    if !turn.calls.is_empty() {
-        return;
-    }
-    let found = text::find_calls(&turn.text, stop != StopReason::TooLong, tools);
+/// Turns calls that the model wrote as text into calls of the turn. `is_complete` is false if the answer was cut off. A
+/// model that made calls as the API defines them (`has_native_calls`) rarely writes one as text, and can quote one: so it
+/// must stand alone, or in the tags of a call.
+pub(crate) fn read_calls_in_text(
+    turn: &mut Turn,
+    is_complete: bool,
+    has_native_calls: bool,
+    tools: &[Tool],
+    turn_number: usize,
+) {
+    let accepted = match (turn.calls.is_empty(), has_native_calls) {
+        (true, false) => Accepted::All,
+        (true, true) => Accepted::Alone,
+        (false, _) => Accepted::Tagged,
+    };
+    let found = text::find_calls(&turn.text, is_complete, tools, accepted);
     if found.calls.is_empty() {
         return;
     }
     turn.text = found.prose;
-    for (at, (name, arguments)) in found.calls.into_iter().take(MAX_TEXT_CALLS).enumerate() {
-        let id = format!("text_{turn_number}_{at}");
-        turn.calls.push(ToolCall { id, name: sanitize_name(&name), arguments });
-    }
+    let read = |(at, (name, arguments)): (usize, (String, Arguments))| {
+        let id = format!("{TEXT_CALL_ID}{turn_number}_{at}");
+        ToolCall { id, name: sanitize_name(&name), arguments }
+    };
+    let calls: Vec<_> = found.calls.into_iter().enumerate().map(read).collect();
+    // The model wrote them before the others, which can end the work.
+    turn.calls.splice(0..0, calls);
     turn.forget_parts_without_calls();
 }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::{Arguments, MAX_BROKEN_CHARS, Message, ToolResult, Turn};
+use crate::call_reader::TEXT_CALL_ID;
+use crate::model::{Arguments, MAX_BROKEN_CHARS, Message, ToolCall, ToolResult, Turn};
 
 /// The last messages keep their results, because the model works with them.
 const RECENT_MESSAGES: usize = 6;
@@ -55,6 +56,13 @@ impl Conversation {
 
     pub(crate) fn len(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Whether the model made a call as the API defines it.
+    pub(crate) fn has_native_calls(&self) -> bool {
+        let is_native = |call: &ToolCall| !call.id.starts_with(TEXT_CALL_ID);
+        let has_native = |message: &Message| matches!(message, Message::Assistant(turn) if turn.calls.iter().any(is_native));
+        self.messages.iter().any(has_native)
     }
 
     /// The size of what is sent.

@@ -103,7 +103,7 @@ async fn ask(
 fn findings(reply: Reply, tools: &[Tool], sizes: &Sizes) -> Findings {
     let Reply { mut turn, stop, .. } = reply;
     let is_text = turn.calls.is_empty();
-    read_calls_in_text(&mut turn, stop, tools, 0);
+    read_calls_in_text(&mut turn, stop != StopReason::TooLong, false, tools, 0);
     let reads =
         turn.calls.iter().filter(|call| find_tool(tools, &call.name).is_some_and(|tool| tool.name == "read"));
     let calls = reads.count();

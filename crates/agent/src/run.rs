@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use pages::Files;
 
 use crate::budget::{Budget, Limits};
+use crate::call_reader::find_tool;
 use crate::conversation::{Conversation, cut_text};
 use crate::editor::{AgentError, Editor, PastMessage, Progress, Report, StepKind, Task};
 use crate::fence::escape_tags;
@@ -27,6 +28,7 @@ pub(crate) use request::overhead as request_overhead;
 
 /// Calls of one answer that are run. The model gets the others back.
 const MAX_CALLS: usize = 32;
+const EARLY_FINISH: &str = "not run: finish must be the last call; call it again after the other calls";
 const MAX_STEP_CHARS: usize = 500;
 /// Each call gets at least this much of its result.
 const MIN_RESULT_BYTES: usize = 200;
@@ -262,6 +264,7 @@ impl<'a> Run<'a> {
             let is_broken = matches!(call.arguments, Arguments::Broken(_));
             let outcome = match n {
                 _ if report.is_some() => CallOutcome::NotRun("the work has ended with finish".into()),
+                _ if self.is_early_finish(turn, n) => CallOutcome::NotRun(EARLY_FINISH.into()),
                 MAX_CALLS.. => self.too_many_calls(call),
                 _ if n == last && stop == StopReason::TooLong && is_broken => self.cut_off_call(call),
                 _ => self.bench.run(call)?,
@@ -285,6 +288,14 @@ impl<'a> Run<'a> {
             Ok(()) => Ok(None),
             Err(stalled) => self.end_stalled(stalled).map(Some),
         }
+    }
+
+    /// Whether the call is `finish`, and edits of the same answer come after it.
+    fn is_early_finish(&mut self, turn: &Turn, n: usize) -> bool {
+        let is_finish = find_tool(&self.tools, &turn.calls[n].name).is_some_and(|tool| tool.name == "finish");
+        let is_early = is_finish && turn.calls[n + 1..].iter().any(|call| self.bench.is_edit(call));
+        self.rejected_finishes += u32::from(is_early);
+        is_early
     }
 
     fn too_many_calls(&mut self, call: &ToolCall) -> CallOutcome {

@@ -1,12 +1,10 @@
 //! Parses JSON objects that models wrote, and repairs what they often get wrong: line breaks in strings, invalid
 //! escapes, trailing commas, names of Python's constants, missing brackets at the end, text before and after.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// Objects that can be within a text. A text with more braces is no call.
-const MAX_OBJECTS: usize = 256;
-/// Bytes that are looked at in all tries together.
-const MAX_SCANNED_BYTES: usize = 16 << 20;
+/// No tool takes more than a list.
+const MAX_DEPTH: usize = 32;
 /// An object as a string in a string is a mistake of a model. Deeper than this, it's something else.
 const MAX_ENCODINGS: usize = 3;
 
@@ -16,44 +14,35 @@ pub(crate) fn parse_object(text: &str, is_complete: bool) -> Option<Value> {
     let mut text = text.trim().to_owned();
     for _ in 0..MAX_ENCODINGS {
         match serde_json::from_str(&text) {
-            Ok(object @ Value::Object(_)) => return Some(object),
+            Ok(object @ Value::Object(_)) => return Some(object).filter(is_shallow),
             Ok(Value::Null) => return Some(json!({})),
             Ok(Value::String(inner)) => text = inner.trim().to_owned(),
             _ if text.is_empty() => return Some(json!({})),
             _ => break,
         }
     }
-    let (object, end) = objects(&text, is_complete).next().map(|found| (found.value, found.end))?;
+    // An object behind a brace that opens none may be within a text that can't be read.
+    let text = &text[text.find('{')?..];
+    let (object, length) = object_at_start(text, is_complete)?;
     // Two objects are two calls: choosing one of them would lose an edit.
-    (!text[end..].contains('{')).then_some(object)
+    (!text[length..].contains('{')).then_some(object)
 }
 
-pub(super) struct FoundObject {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) value: Value,
+/// Parses the object at the start of a text. Returns it and its length.
+pub(super) fn object_at_start(text: &str, is_complete: bool) -> Option<(Value, usize)> {
+    let (repaired, length) = repair(text, is_complete)?;
+    let object = serde_json::from_str(&repaired).ok().filter(is_shallow)?;
+    Some((object, length))
 }
 
-/// Finds the objects in a text, in their order, without those within another one.
-pub(super) fn objects(text: &str, is_complete: bool) -> impl Iterator<Item = FoundObject> {
-    let mut next = 0;
-    let mut scanned = 0;
-    let mut tries = 0;
-    std::iter::from_fn(move || {
-        while let Some(start) = text[next..].find('{').map(|at| next + at) {
-            tries += 1;
-            if tries > MAX_OBJECTS || scanned > MAX_SCANNED_BYTES {
-                return None;
-            }
-            next = start + 1;
-            scanned += text.len() - start;
-            let Some((repaired, length)) = repair(&text[start..], is_complete) else { continue };
-            let Ok(value) = serde_json::from_str(&repaired) else { continue };
-            next = start + length;
-            return Some(FoundObject { start, end: next, value });
-        }
-        None
-    })
+/// Whether the value can be stored as a part of a message, which has levels of its own.
+fn is_shallow(value: &Value) -> bool {
+    fn is_within(value: &Value, depth: usize) -> bool {
+        let fields = value.as_object().into_iter().flat_map(Map::values);
+        let mut inner = value.as_array().into_iter().flatten().chain(fields);
+        inner.all(|value| depth > 0 && is_within(value, depth - 1))
+    }
+    is_within(value, MAX_DEPTH)
 }
 
 /// Copies the object at the start of the text, with repairs. Returns it and its length in the text.
@@ -175,12 +164,18 @@ mod tests {
         );
     }
 
+    /// An object in a string of a broken one.
+    const INNER: &str = r#"{"path": "a.md", "why": "see "this" {"path": "b.md"} "}"#;
+
     #[test]
     fn what_is_incomplete_or_ambiguous_is_not_guessed() {
-        for text in [r#"{"old": "a"#, "read a.md", "[1]", r#"{"path": "a"} {"path": "b"}"#, "{]"] {
+        for text in [r#"{"old": "a"#, "read a.md", "[1]", r#"{"path": "a"} {"path": "b"}"#, "{]", INNER] {
             assert_eq!(parse_object(text, true), None, "{text}");
         }
         assert_eq!(parse_object(r#"{"path": "a.md""#, false), None);
         assert_eq!(parse_object(&"{".repeat(100_000), true), None);
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(parse_object(&nested(30), true).is_some());
+        assert_eq!((parse_object(&nested(100), true), parse_object(&nested(200), true)), (None, None));
     }
 }

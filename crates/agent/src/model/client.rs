@@ -19,7 +19,9 @@ use super::provider_error::{Endpoint, MAX_QUOTED_CHARS, ProviderError, missing_k
 use super::responses::Responses;
 use super::sse::SseParser;
 use super::wire_format::WireFormat;
-use super::{Limits, Model, ModelError, ModelRequest, OnText, Provider, Reply, Settings, TokenLimits};
+use super::{
+    Limits, Model, ModelError, ModelRequest, OnText, Provider, Reply, Settings, StopReason, TokenLimits,
+};
 
 /// The setting that allows models in a private network, as error messages name it.
 const ALLOW_PRIVATE: &str = "allow_private";
@@ -172,6 +174,7 @@ impl Client {
         if content_type(&response).starts_with("application/json") {
             return self.whole_response(request, &mut response, on_text).await;
         }
+        let is_event_stream = content_type(&response).starts_with("text/event-stream");
         let (mut parser, mut draft, mut decoder) =
             (SseParser::default(), Draft::default(), self.format.decoder());
         let mut received = 0;
@@ -182,6 +185,8 @@ impl Client {
             }
             for event in parser.push(&chunk) {
                 if event == b"[DONE]" {
+                    // Some servers never say why the model stopped.
+                    draft.stop = draft.stop.or(has_events.then_some(StopReason::Done));
                     break 'stream;
                 }
                 let event = self.parse_event(&event, may_quote)?;
@@ -195,7 +200,8 @@ impl Client {
         }
         match draft.finish(request.messages.len(), decoder) {
             Some(reply) => Ok(reply),
-            None if *has_events => {
+            // A proxy in front of a model starts the stream before the model answers.
+            None if *has_events || is_event_stream => {
                 Err(ModelError::temporary(format!("{} cut off its response", self.endpoint.host)))
             }
             None => Err(self.endpoint.not_an_api(NO_EVENT_STREAM)),

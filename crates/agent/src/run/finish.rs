@@ -44,12 +44,16 @@ impl Run<'_> {
             self.rejected_finishes += 1;
             return Ok((to_fix.join("\n\n"), true));
         }
-        let notes = match self.failed_in_answer {
-            true => vec!["An edit of the model failed. Review whether the change is complete.".to_owned()],
-            false => Vec::new(),
-        };
-        *report = Some(Report { notes, ..draft });
+        *report = Some(Report { notes: self.failure_note(), ..draft });
         Ok(("finished".into(), false))
+    }
+
+    /// Says that the change may lack an edit, for the reviewer.
+    fn failure_note(&self) -> Vec<String> {
+        if !self.failed_in_answer && self.bench.failed_edit().is_none() {
+            return Vec::new();
+        }
+        vec!["An edit of the model failed. Review whether the change is complete.".to_owned()]
     }
 
     /// What the model must do about an edit that failed, if it seems not to have noticed.
@@ -111,9 +115,9 @@ impl Run<'_> {
                 Ok(None)
             }
             // The model worked, and describes the result instead of calling `finish`.
-            Err(_) if why == Unusable::OnlyText && self.has_calls => {
-                let checks = self.checked_problems()?;
-                Ok(Some(Report { summary: text, checks, ..Report::default() }))
+            Err(_) if why == Unusable::OnlyText && self.has_calls && !self.bench.has_missing_edit() => {
+                let (checks, notes) = (self.checked_problems()?, self.failure_note());
+                Ok(Some(Report { summary: text, checks, notes, ..Report::default() }))
             }
             Err(stalled) if why == Unusable::TooSlow => {
                 let sentence = format!("{}: {text}; raise call_seconds, or choose a faster model", stalled.0);

@@ -130,7 +130,9 @@ impl Run<'_> {
         let Reply { mut turn, usage, stop } = reply;
         // The provider accepted these sizes.
         self.agent.model.remember_limits(self.sizes.learned());
-        read_calls_in_text(&mut turn, stop, &self.tools, self.conversation.len());
+        let is_complete = stop != StopReason::TooLong;
+        let has_native_calls = self.conversation.has_native_calls();
+        read_calls_in_text(&mut turn, is_complete, has_native_calls, &self.tools, self.conversation.len());
         let sent = overhead(system_prompt(self.agent.profile), &self.tools) + self.conversation.bytes();
         let usage = cap_usage(usage, sent, turn_size(&turn), self.sizes.max_output);
         self.budget.add_turn(usage);

@@ -72,12 +72,39 @@ pub(super) fn is_edit(name: &str) -> bool {
     matches!(name, "edit" | "write" | "move" | "delete")
 }
 
-/// Whether a call of an unknown tool would change a file, by the names of its arguments.
+/// Whether a call of an unknown tool may have been meant to change a file: unless all its arguments are ones that a tool
+/// takes to read.
 pub(super) fn looks_like_edit(arguments: &Arguments) -> bool {
-    let Arguments::Json(Value::Object(fields)) = arguments else { return false };
-    let names = ["old", "new", "text", "content", "contents", "replacement", "patch", "diff"];
-    fields.keys().any(|name| names.iter().any(|edit| name.starts_with(edit)))
+    let Arguments::Json(Value::Object(fields)) = arguments else { return true };
+    !fields.keys().all(|name| READING_FIELDS.contains(&name.to_ascii_lowercase().as_str()))
 }
+
+const READING_FIELDS: &[&str] = &[
+    "path",
+    "paths",
+    "file",
+    "file_path",
+    "filename",
+    "folder",
+    "directory",
+    "dir",
+    "query",
+    "pattern",
+    "glob",
+    "from",
+    "start",
+    "start_line",
+    "end",
+    "end_line",
+    "offset",
+    "lines",
+    "count",
+    "limit",
+    "depth",
+    "recursive",
+    "steps",
+    "thought",
+];
 
 const TEXT: &str = "string";
 const INTEGER: &str = "integer";

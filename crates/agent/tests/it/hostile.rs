@@ -23,7 +23,12 @@ async fn bad_json() {
         finish("Done"),
     ];
     let model = Script::of(lines);
-    assert!(run(&model, Limits::default()).await.outcome.is_ok());
+    // What `bash` was for is unknown. So the job does not say that nothing had to be changed.
+    let failed = run(&model, Limits::default()).await.outcome.unwrap_err().to_string();
+    assert!(
+        failed.starts_with("nothing was changed, because the model's edits failed: there is no"),
+        "{failed}"
+    );
     assert!(model.last_sent(2).starts_with("FAILED the arguments are not valid JSON"));
     assert!(
         model.last_sent(3).starts_with("FAILED the arguments don't fit the tool: invalid type: integer `7`")
@@ -138,6 +143,6 @@ async fn own_pr() {
         call("open_pull_request", json!({})),
         finish("Done"),
     ]);
-    assert!(run(&model, Limits::default()).await.outcome.is_ok());
+    assert!(run(&model, Limits::default()).await.outcome.is_err());
     assert!(model.last_sent(2).starts_with("FAILED there is no tool"));
 }

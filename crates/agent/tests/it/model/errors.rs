@@ -147,6 +147,11 @@ async fn pages_and_redirects_are_permanent_errors() {
         error_for(silent, Provider::OpenAi).await,
         "P http://HOST/ is not an API of the kind `openai`: it didn't answer with an event stream; check base_url"
     );
+    // A proxy opens the stream before the model behind it answers, or dies.
+    for body in ["", ": PROCESSING\n\n"] {
+        let started = Answer::with(200, "content-type: text/event-stream\r\n", body);
+        assert_eq!(error_for(started, Provider::OpenAi).await, "TNone HOST cut off its response", "{body}");
+    }
     // The fake has one answer, so a client that followed would fail differently.
     let elsewhere = Answer::with(307, "location: http://169.254.169.254/\r\n", "");
     assert_eq!(
