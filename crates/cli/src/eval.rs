@@ -4,14 +4,13 @@ mod history;
 mod results;
 mod tasks;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use eval::{EvalTask, Summary, TaskResult};
+use eval::{Candidate, Ended, Outcome, Summary, TaskResult};
 use serde_json::json;
-use server::model::{self, Prices};
-use server::{Agent, Editor, OFFLINE, Offline};
+use server::OFFLINE;
 
 use crate::args::Eval;
 use crate::model::{find_table, key};
@@ -20,28 +19,16 @@ use crate::settings::Sources;
 use results::Results;
 use tasks::TaskSource;
 
-struct Candidate {
-    name: String,
-    editor: Arc<dyn Editor>,
-    prices: Option<Prices>,
-}
-
 pub(crate) async fn run(sources: &Sources, args: Eval) -> anyhow::Result<ExitCode> {
     let candidates = open_models(sources, &args).await?;
     let tasks = TaskSource::open(&args).await?;
-    let (mut results, mut current) = (Results::open(&args.out)?, Vec::new());
-    for number in 0..tasks.len() {
-        let task = tasks.prepare(number).await?;
-        for candidate in &candidates {
-            if results.find(&candidate.name, &task).is_none() {
-                run_task(candidate, &task, number, tasks.len(), &mut results).await?;
-            }
-            // The folder can have results of other tasks.
-            current.extend(results.find(&candidate.name, &task).cloned());
-        }
+    let results = Results::open(&args.out)?;
+    let mut evaluation = Evaluation { candidates, tasks, results, stopped: BTreeSet::new() };
+    for number in 0..evaluation.tasks.len() {
+        evaluation.run_task(number).await?;
     }
-    print(&args, &candidates, &current)?;
-    Ok(ExitCode::SUCCESS)
+    print(&args, &evaluation.candidates, &evaluation.current_results())?;
+    Ok(if evaluation.stopped.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn open_models(sources: &Sources, args: &Eval) -> anyhow::Result<Vec<Candidate>> {
@@ -49,10 +36,10 @@ async fn open_models(sources: &Sources, args: &Eval) -> anyhow::Result<Vec<Candi
     limits.turns = args.max_calls.unwrap_or(limits.turns);
     // Neither a job nor a project pays for this.
     limits.month = None;
-    let mut candidates = Vec::new();
-    for name in &args.models {
+    let (mut candidates, mut names) = (Vec::new(), BTreeSet::new());
+    for name in args.models.iter().filter(|name| names.insert(*name)) {
         if name == OFFLINE {
-            candidates.push(Candidate { name: name.clone(), editor: Arc::new(Offline), prices: None });
+            candidates.push(Candidate::offline(name));
             continue;
         }
         let settings = find_table(sources, name)?.settings();
@@ -61,26 +48,79 @@ async fn open_models(sources: &Sources, args: &Eval) -> anyhow::Result<Vec<Candi
             let stored = key::stored_keys(sources, &args.data).await?;
             settings.api_key = key::find_stored(stored.as_deref(), name).await?;
         }
-        let model = model::open(&settings).map_err(|error| anyhow!("models.{name}: {error}"))?;
-        let agent = Agent::new(model, limits).with_profile(settings.profile);
-        candidates.push(Candidate { name: name.clone(), editor: Arc::new(agent), prices: settings.prices });
+        let candidate = Candidate::with_model(name, &settings, limits);
+        candidates.push(candidate.map_err(|error| anyhow!("models.{name}: {error}"))?);
     }
     Ok(candidates)
 }
 
-async fn run_task(
-    candidate: &Candidate,
-    task: &EvalTask,
-    number: usize,
-    count: usize,
-    results: &mut Results,
-) -> anyhow::Result<()> {
-    let Candidate { name, editor, prices } = candidate;
-    output::print_message(format!("{name}: task {} of {count}, {}", number + 1, task.name));
-    let (result, patch) = eval::run(name, &**editor, *prices, task)
-        .await
-        .with_context(|| format!("the files of the task {} cannot be read", task.name))?;
-    results.add(result, &patch)
+struct Evaluation {
+    candidates: Vec<Candidate>,
+    tasks: TaskSource,
+    results: Results,
+    /// Models whose provider failed.
+    stopped: BTreeSet<String>,
+}
+
+impl Evaluation {
+    /// Runs a task with each model that has no result of it.
+    async fn run_task(&mut self, number: usize) -> anyhow::Result<()> {
+        let id = self.tasks.id(number);
+        let needs_run = |Candidate { name, .. }: &&Candidate| {
+            !self.stopped.contains(name) && self.results.find(name, &id).is_none()
+        };
+        let candidates: Vec<_> = self.candidates.iter().filter(needs_run).collect();
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let task = self.tasks.prepare(number).await?;
+        for candidate in candidates {
+            let name = &candidate.name;
+            let title = format!("{name}: task {} of {}, {}", number + 1, self.tasks.len(), task.name);
+            output::print_message(&title);
+            let ended = eval::run(candidate, &task)
+                .await
+                .with_context(|| format!("the files of the task {} cannot be read", task.name))?;
+            match ended {
+                Ended::Done { result, patch } => {
+                    print_outcome(&title, &outcome_sentence(&result));
+                    self.results.add(*result, &patch)?;
+                }
+                Ended::Outage(why) => {
+                    print_outcome(&title, &format!("no result, because {why}"));
+                    output::print_message(format!(
+                        "{name} gets no more tasks, because its provider fails. Run the same command again to continue."
+                    ));
+                    self.stopped.insert(name.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The results of these tasks and models. The folder can have others.
+    fn current_results(&self) -> Vec<TaskResult> {
+        let ids: Vec<_> = (0..self.tasks.len()).map(|number| self.tasks.id(number)).collect();
+        let pairs = ids.iter().flat_map(|id| self.candidates.iter().map(move |candidate| (id, candidate)));
+        pairs.filter_map(|(id, candidate)| self.results.find(&candidate.name, id)).cloned().collect()
+    }
+}
+
+/// Text of a model or a provider can have several lines.
+fn print_outcome(title: &str, sentence: &str) {
+    output::print_message(format!("{title}: {}", sentence.split_whitespace().collect::<Vec<_>>().join(" ")));
+}
+
+fn outcome_sentence(result: &TaskResult) -> String {
+    let refused = result.refusal_reasons.join(" ");
+    match result.outcome {
+        Outcome::Right if result.refusals > 0 => format!("the right change, but refused: {refused}"),
+        Outcome::Right => "the right change".to_owned(),
+        Outcome::Different => "another change".to_owned(),
+        Outcome::Unchanged => "no change".to_owned(),
+        Outcome::Refused => format!("refused: {refused}"),
+        Outcome::Failed => format!("failed: {}", result.sentence),
+    }
 }
 
 const COLUMNS: [&str; 12] = [

@@ -21,7 +21,7 @@ impl Matched {
 }
 
 /// The content of each changed file. `None` is a deleted file.
-pub(crate) type Changes = BTreeMap<String, Option<Vec<u8>>>;
+pub type Changes = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Counts the files whose content is exactly as expected.
 pub(crate) fn compare_files(expected: &Changes, made: &Changes) -> Matched {

@@ -35,6 +35,9 @@ pub struct TaskResult {
     /// Problems of the docs that the change adds.
     pub problems: usize,
     pub refusals: usize,
+    /// What the guard refuses in the change, a sentence each. Results of earlier versions have none.
+    #[serde(default)]
+    pub refusal_reasons: Vec<String>,
     pub failed_calls: u32,
     pub requests: u32,
     pub input_tokens: u64,

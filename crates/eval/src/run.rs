@@ -1,10 +1,11 @@
 //! Runs one task with one editor.
 
-use agent::model::{Prices, Usage};
-use agent::{AgentError, Editor, Prompt, Report, Task, Vocabulary};
+use agent::model::Usage;
+use agent::{AgentError, Prompt, Report, Task, Vocabulary};
 use pages::{Files, FilesError, Overlay, Tree};
 use tokio::time::Instant;
 
+use crate::candidate::Candidate;
 use crate::compare::{Changes, Matched, compare_files, compare_hunks};
 use crate::observer::Observer;
 use crate::result::{Outcome, TaskResult};
@@ -20,15 +21,19 @@ pub struct EvalTask {
     pub expected: Changes,
 }
 
-/// Runs the task. Returns the result and the change as a patch. Fails if the files can't be read.
-pub async fn run(
-    model: &str,
-    editor: &dyn Editor,
-    prices: Option<Prices>,
-    task: &EvalTask,
-) -> Result<(TaskResult, String), FilesError> {
+/// How the run of a task ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The task has a result. `patch` is the change.
+    Done { result: Box<TaskResult>, patch: String },
+    /// The provider of the model failed, so the run says nothing about the model. Contains a sentence.
+    Outage(String),
+}
+
+/// Runs the task. Fails if the files can't be read.
+pub async fn run(candidate: &Candidate, task: &EvalTask) -> Result<Ended, FilesError> {
     let (tree, docs_path): (&dyn Tree, _) = (&*task.tree, task.docs_path.as_deref());
-    let expected = expected_patch(task)?;
+    let expected = patch_of(tree, docs_path, &task.expected)?;
     let mut files = Overlay::new(tree, docs_path)?;
     let prompt = Prompt::instruction(&task.prompt);
     let mut observer = Observer {
@@ -42,16 +47,21 @@ pub async fn run(
     };
     let start = Instant::now();
     let work = Task { prompt: prompt.clone(), docs_path, ..Task::default() };
-    let edited = editor.edit(&work, &mut files, &mut observer).await;
+    let edited = candidate.editor.edit(&work, &mut files, &mut observer).await;
+    if let Some(sentence) = candidate.outage().filter(|_| edited.is_err()) {
+        return Ok(Ended::Outage(sentence));
+    }
     let seconds = start.elapsed().as_secs_f64();
     let (edits, patch) = (files.edits(), files.diff()?);
     let matched = (compare_files(&task.expected, &edits.0), compare_hunks(&expected, &patch));
     let report = edited.as_ref().ok().cloned().unwrap_or_default();
-    let refusals = observer.judge(&edits, &report).iter().filter(|refusal| refusal.fatal).count();
+    let refusals = observer.judge(&edits, &report).into_iter().filter(|refusal| refusal.fatal);
+    let refusal_reasons: Vec<_> = refusals.map(|refusal| refusal.to_string()).collect();
+    let refusals = refusal_reasons.len();
     let (outcome, sentence) = judge_outcome(edited, edits.0.is_empty(), refusals, matched.0);
     let Usage { input, output, cached } = observer.usage;
     let result = TaskResult {
-        model: model.to_owned(),
+        model: candidate.name.clone(),
         task: task.name.clone(),
         fingerprint: task.fingerprint.clone(),
         outcome,
@@ -60,15 +70,21 @@ pub async fn run(
         hunks: matched.1,
         problems: report.checks.len(),
         refusals,
+        refusal_reasons,
         failed_calls: observer.failed_calls,
         requests: observer.requests,
         input_tokens: input,
         output_tokens: output,
         cached_tokens: cached,
-        cost: prices.map(|prices| prices.cost(observer.usage)),
+        cost: candidate.prices.map(|prices| prices.cost(observer.usage)),
         seconds,
     };
-    Ok((result, patch))
+    Ok(Ended::Done { result: Box::new(result), patch })
+}
+
+/// Fails if an editor couldn't make this change in the tree.
+pub fn check_change(tree: &dyn Tree, docs_path: Option<&str>, change: &Changes) -> Result<(), FilesError> {
+    apply(tree, docs_path, change).map(drop)
 }
 
 fn judge_outcome(
@@ -86,21 +102,29 @@ fn judge_outcome(
     }
 }
 
-fn expected_patch(task: &EvalTask) -> Result<String, FilesError> {
-    let tree: &dyn Tree = &*task.tree;
-    let mut files = Overlay::new(tree, task.docs_path.as_deref())?;
-    for (path, content) in &task.expected {
+fn patch_of(tree: &dyn Tree, docs_path: Option<&str>, change: &Changes) -> Result<String, FilesError> {
+    apply(tree, docs_path, change)?.diff()
+}
+
+fn apply<'a>(
+    tree: &'a dyn Tree,
+    docs_path: Option<&str>,
+    change: &Changes,
+) -> Result<Overlay<&'a dyn Tree>, FilesError> {
+    let mut files = Overlay::new(tree, docs_path)?;
+    // A file can take the name of a deleted one in another case.
+    let (deleted, written): (Vec<_>, Vec<_>) = change.iter().partition(|(_, content)| content.is_none());
+    for (path, content) in deleted.into_iter().chain(written) {
         match content {
             Some(bytes) => files.write(path, String::from_utf8_lossy(bytes).into_owned())?,
             None => files.delete(path)?,
         }
     }
-    files.diff()
+    Ok(files)
 }
 
 #[cfg(test)]
 mod tests {
-    use agent::Offline;
     use pages::MemoryTree;
 
     use super::*;
@@ -130,7 +154,8 @@ mod tests {
             ("Fix broken links and anchors.", &fixed, Outcome::Unchanged, (0, 0)),
             ("Make it nice.", &fixed, Outcome::Failed, (0, 0)),
         ] {
-            let (result, patch) = run("offline", &Offline, None, &task(prompt, expected)).await.unwrap();
+            let ended = run(&Candidate::offline("offline"), &task(prompt, expected)).await.unwrap();
+            let Ended::Done { result, patch } = ended else { panic!("{prompt}: {ended:?}") };
             assert_eq!(result.outcome, outcome, "{prompt}: {result:?}");
             assert_eq!((result.files.matched, result.hunks.matched), matched, "{prompt}");
             assert_eq!(patch.is_empty(), matches!(outcome, Outcome::Unchanged | Outcome::Failed), "{patch}");

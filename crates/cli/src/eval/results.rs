@@ -5,7 +5,13 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use eval::{EvalTask, TaskResult};
+use eval::TaskResult;
+use sha2::{Digest, Sha256};
+
+use super::tasks::TaskId;
+
+/// A longer name is cut.
+const MAX_NAME_CHARS: usize = 100;
 
 pub(super) struct Results {
     folder: PathBuf,
@@ -29,7 +35,7 @@ impl Results {
         Ok(Self { folder: folder.to_owned(), all })
     }
 
-    pub(super) fn find(&self, model: &str, task: &EvalTask) -> Option<&TaskResult> {
+    pub(super) fn find(&self, model: &str, task: &TaskId) -> Option<&TaskResult> {
         let is_same = |result: &&TaskResult| {
             result.model == model && result.task == task.name && result.fingerprint == task.fingerprint
         };
@@ -50,8 +56,48 @@ impl Results {
     }
 }
 
+/// A name that isn't one of a file gets a part that identifies it. No plain name contains the character before it.
 fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(100).collect();
-    name.trim_start_matches('.').to_owned()
+    let plain: String =
+        name.chars().map(|c| if is_plain(c) { c } else { '-' }).take(MAX_NAME_CHARS).collect();
+    let plain = plain.trim_start_matches('.');
+    if plain == name && !name.is_empty() {
+        return name.to_owned();
+    }
+    let hash: String = Sha256::digest(name).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{plain}~{hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::file_name;
+
+    #[test]
+    fn different_names_are_different_files() {
+        assert_eq!(file_name("setup-time"), "setup-time");
+        assert_eq!(file_name("a/b"), file_name("a/b"));
+        let (long, longer) = ("x".repeat(100), "x".repeat(101));
+        let names = [
+            "a/b",
+            "a-b",
+            "a b",
+            "ä",
+            "ö",
+            "",
+            ".",
+            "..",
+            ".a",
+            "a",
+            "-",
+            &long,
+            &longer,
+            &format!("{longer}y"),
+        ];
+        let files: BTreeSet<_> = names.iter().map(|name| file_name(name)).collect();
+        assert_eq!(files.len(), names.len(), "{files:?}");
+        assert!(files.iter().all(|file| !file.contains('/') && !file.starts_with('.') && file.len() < 200));
+    }
 }

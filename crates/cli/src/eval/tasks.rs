@@ -1,26 +1,40 @@
-//! Reads the tasks of an evaluation: from a TOML file, or from the history of the repository.
+//! Reads the tasks of an evaluation: from a TOML file, or from the history of the repository. All of them are checked
+//! before the first one runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use eval::EvalTask;
-use pages::MemoryTree;
+use eval::{Changes, EvalTask};
+use pages::{MemoryTree, Tree};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::history::{HistoryTask, Repository};
+use super::history::{CheckedOut, DocsCommits, HistoryTask, Repository};
 use crate::args::Eval;
+use crate::output;
 
 pub(super) struct TaskSource {
-    tasks: Vec<Source>,
-    repository: Option<Repository>,
+    tasks: Tasks,
     docs_path: Option<String>,
 }
 
-enum Source {
-    File(TaskTable),
-    History(HistoryTask),
+enum Tasks {
+    /// Tasks of a file. Those without files of their own start from `head`.
+    File {
+        tasks: Vec<TaskTable>,
+        head: Option<CheckedOut>,
+    },
+    History {
+        tasks: Vec<HistoryTask>,
+        repository: Repository,
+    },
+}
+
+/// Identifies a task and its content.
+pub(super) struct TaskId {
+    pub(super) name: String,
+    pub(super) fingerprint: String,
 }
 
 #[derive(Deserialize)]
@@ -39,76 +53,131 @@ struct TaskTable {
     expected: BTreeMap<String, String>,
 }
 
+impl TaskTable {
+    fn expected(&self) -> Changes {
+        to_changes(&self.expected)
+    }
+
+    fn tree(&self, head: Option<&CheckedOut>) -> anyhow::Result<Box<dyn Tree + Send + Sync>> {
+        Ok(match &self.files {
+            Some(files) => Box::new(MemoryTree::new(to_bytes(files))),
+            None => Box::new(head.context("the task needs a repository")?.clone()),
+        })
+    }
+
+    /// Fails with a sentence that names the task and its table.
+    fn check(&self, head: Option<&CheckedOut>, docs_path: Option<&str>) -> anyhow::Result<()> {
+        let name = &self.name;
+        if let Some(files) = &self.files {
+            eval::check_change(&MemoryTree::default(), None, &to_changes(files))
+                .with_context(|| format!("[task.files] of the task {name:?}"))?;
+        }
+        eval::check_change(&*self.tree(head)?, docs_path, &self.expected())
+            .with_context(|| format!("[task.expected] of the task {name:?}"))
+    }
+}
+
 impl TaskSource {
     pub(super) async fn open(args: &Eval) -> anyhow::Result<Self> {
         let docs_path = args.docs_path.clone();
-        if let Some(count) = args.from_history {
-            let repository = Repository::open(&args.repo).await?;
-            let tasks = repository.docs_commits(count as usize, docs_path.as_deref()).await?;
-            if tasks.is_empty() {
-                bail!("{} has no commit that changes only pages; use --tasks FILE", args.repo.display());
-            }
-            let tasks = tasks.into_iter().map(Source::History).collect();
-            return Ok(Self { tasks, repository: Some(repository), docs_path });
-        }
-        let tasks = read_file(args.tasks.as_deref().context("name the tasks with --tasks FILE")?)?;
-        let needs_repository = tasks.iter().any(|task| task.files.is_none());
-        let repository = match needs_repository {
-            true => Some(Repository::open(&args.repo).await?),
-            false => None,
+        let tasks = match (&args.tasks, args.from_history) {
+            (Some(file), _) => read_file(file, args).await?,
+            (None, Some(count)) => read_history(count as usize, args).await?,
+            (None, None) => bail!("name the tasks with --tasks FILE or --from-history N"),
         };
-        Ok(Self { tasks: tasks.into_iter().map(Source::File).collect(), repository, docs_path })
+        Ok(Self { tasks, docs_path })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.tasks.len()
+        match &self.tasks {
+            Tasks::File { tasks, .. } => tasks.len(),
+            Tasks::History { tasks, .. } => tasks.len(),
+        }
+    }
+
+    pub(super) fn id(&self, number: usize) -> TaskId {
+        match &self.tasks {
+            Tasks::File { tasks, .. } => {
+                let task = &tasks[number];
+                let parts = [task.prompt.clone(), format!("{:?} {:?}", task.files, task.expected())];
+                let fingerprint = fingerprint(parts.iter().map(String::as_str));
+                TaskId { name: task.name.clone(), fingerprint }
+            }
+            Tasks::History { tasks, .. } => {
+                let task = &tasks[number];
+                let fingerprint = fingerprint([task.commit.as_str(), &task.prompt]);
+                TaskId { name: task.name(), fingerprint }
+            }
+        }
     }
 
     /// Makes the files of a task available.
     pub(super) async fn prepare(&self, number: usize) -> anyhow::Result<EvalTask> {
-        let repository = || self.repository.as_ref().context("the task needs a repository");
-        match &self.tasks[number] {
-            Source::History(task) => {
-                let expected = repository()?.contents(task).await?;
-                let tree = Box::new(repository()?.check_out(&task.parent).await?);
-                let parts = [task.commit.as_str(), &task.prompt];
-                let (name, prompt) = (task.name(), task.prompt.clone());
-                let docs_path = self.docs_path.clone();
-                Ok(EvalTask { name, fingerprint: fingerprint(parts), prompt, tree, docs_path, expected })
+        let TaskId { name, fingerprint } = self.id(number);
+        let docs_path = self.docs_path.clone();
+        let (prompt, tree, expected): (_, Box<dyn Tree + Send + Sync>, _) = match &self.tasks {
+            Tasks::File { tasks, head } => {
+                let task = &tasks[number];
+                (task.prompt.clone(), task.tree(head.as_ref())?, task.expected())
             }
-            Source::File(task) => {
-                let expected = to_bytes(&task.expected).into_iter().map(|(path, text)| (path, Some(text)));
-                let expected: BTreeMap<_, _> = expected.collect();
-                let tree: Box<dyn pages::Tree + Send + Sync> = match &task.files {
-                    Some(files) => Box::new(MemoryTree::new(to_bytes(files))),
-                    None => Box::new(repository()?.check_out("HEAD").await?),
-                };
-                let parts = [task.prompt.clone(), format!("{:?} {expected:?}", task.files)];
-                Ok(EvalTask {
-                    name: task.name.clone(),
-                    fingerprint: fingerprint(parts.iter().map(String::as_str)),
-                    prompt: task.prompt.clone(),
-                    tree,
-                    docs_path: self.docs_path.clone(),
-                    expected,
-                })
+            Tasks::History { tasks, repository } => {
+                let task = &tasks[number];
+                let expected = repository.contents(task).await?;
+                (task.prompt.clone(), Box::new(repository.check_out(&task.parent).await?), expected)
             }
-        }
+        };
+        Ok(EvalTask { name, fingerprint, prompt, tree, docs_path, expected })
     }
 }
 
-fn read_file(path: &Path) -> anyhow::Result<Vec<TaskTable>> {
+async fn read_history(count: usize, args: &Eval) -> anyhow::Result<Tasks> {
+    let repository = Repository::open(&args.repo).await?;
+    let DocsCommits { tasks, skipped } = repository.docs_commits(count, args.docs_path.as_deref()).await?;
+    let skipped = skipped.first().map(|first| match skipped.len() {
+        1 => format!("1 commit was skipped, because no editor could make it: {first}"),
+        count => format!("{count} commits were skipped, because no editor could make them, such as {first}"),
+    });
+    if tasks.is_empty() {
+        let skipped = skipped.map(|sentence| format!(" ({sentence})")).unwrap_or_default();
+        bail!("{} has no commit that changes only pages; use --tasks FILE{skipped}", args.repo.display());
+    }
+    skipped.into_iter().for_each(output::print_message);
+    Ok(Tasks::History { tasks, repository })
+}
+
+async fn read_file(path: &Path, args: &Eval) -> anyhow::Result<Tasks> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
-    let file: TaskFile = toml::from_str(&text).with_context(|| format!("{name} is not a valid task file"))?;
-    if file.task.is_empty() {
+    let TaskFile { task: tasks } =
+        toml::from_str(&text).with_context(|| format!("{name} is not a valid task file"))?;
+    if tasks.is_empty() {
         bail!("{name} has no [[task]]; `docwright eval --help` shows an example");
     }
-    let mut names = std::collections::BTreeSet::new();
-    if let Some(twice) = file.task.iter().find(|task| !names.insert(&task.name)) {
-        bail!("{name} has two tasks named {:?}; give each its own name", twice.name);
+    check_names(&tasks).with_context(|| name.to_string())?;
+    let head = match tasks.iter().any(|task| task.files.is_none()) {
+        true => Some(Repository::open(&args.repo).await?.check_out("HEAD").await?),
+        false => None,
+    };
+    let check = |task: &TaskTable| task.check(head.as_ref(), args.docs_path.as_deref());
+    tasks.iter().try_for_each(check).with_context(|| name.to_string())?;
+    Ok(Tasks::File { tasks, head })
+}
+
+fn check_names(tasks: &[TaskTable]) -> anyhow::Result<()> {
+    let mut names = BTreeSet::new();
+    for (index, TaskTable { name, .. }) in tasks.iter().enumerate() {
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            bail!("the name {name:?} of task {} is not one line of text; give the task a name", index + 1);
+        }
+        if !names.insert(name) {
+            bail!("two tasks are named {name:?}; give each its own name");
+        }
     }
-    Ok(file.task)
+    Ok(())
+}
+
+fn to_changes(files: &BTreeMap<String, String>) -> Changes {
+    to_bytes(files).into_iter().map(|(path, bytes)| (path, Some(bytes))).collect()
 }
 
 fn to_bytes(files: &BTreeMap<String, String>) -> BTreeMap<String, Vec<u8>> {

@@ -12,6 +12,7 @@ mod cluster;
 mod demo;
 mod directory;
 mod doctor;
+mod eval;
 mod exits;
 mod forget;
 mod hosts;
