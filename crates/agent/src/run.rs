@@ -28,7 +28,6 @@ pub(crate) use request::overhead as request_overhead;
 
 /// Calls of one answer that are run. The model gets the others back.
 const MAX_CALLS: usize = 32;
-const EARLY_FINISH: &str = "not run: finish must be the last call; call it again after the other calls";
 const MAX_STEP_CHARS: usize = 500;
 /// Each call gets at least this much of its result.
 const MIN_RESULT_BYTES: usize = 200;
@@ -257,14 +256,14 @@ impl<'a> Run<'a> {
         let mut space = self.sizes.max_results();
         (self.has_calls, self.failed_in_answer) = (true, false);
         let last = turn.calls.len() - 1;
-        for (n, call) in turn.calls.iter().enumerate() {
+        for n in self.order(turn) {
+            let call = &turn.calls[n];
             if self.progress.is_cancelled() {
                 return Err(AgentError::Cancelled);
             }
             let is_broken = matches!(call.arguments, Arguments::Broken(_));
             let outcome = match n {
                 _ if report.is_some() => CallOutcome::NotRun("the work has ended with finish".into()),
-                _ if self.is_early_finish(turn, n) => CallOutcome::NotRun(EARLY_FINISH.into()),
                 MAX_CALLS.. => self.too_many_calls(call),
                 _ if n == last && stop == StopReason::TooLong && is_broken => self.cut_off_call(call),
                 _ => self.bench.run(call)?,
@@ -278,8 +277,10 @@ impl<'a> Run<'a> {
             }
             space = space.saturating_sub(cut.len());
             result.content = cut;
-            results.push(result);
+            results.push((n, result));
         }
+        results.sort_by_key(|(n, _)| *n);
+        let results = results.into_iter().map(|(_, result)| result).collect();
         self.add_message(Message::Results(results), Usage::default()).await?;
         if report.is_some() {
             return Ok(report);
@@ -290,12 +291,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the call is `finish`, and edits of the same answer come after it.
-    fn is_early_finish(&mut self, turn: &Turn, n: usize) -> bool {
-        let is_finish = find_tool(&self.tools, &turn.calls[n].name).is_some_and(|tool| tool.name == "finish");
-        let is_early = is_finish && turn.calls[n + 1..].iter().any(|call| self.bench.is_edit(call));
-        self.rejected_finishes += u32::from(is_early);
-        is_early
+    /// The order in which the calls run: as the model wrote them, but a `finish` before edits runs after them, because
+    /// they would be lost.
+    fn order(&self, turn: &Turn) -> Vec<usize> {
+        let is_finish =
+            |call: &ToolCall| find_tool(&self.tools, &call.name).is_some_and(|tool| tool.name == "finish");
+        let is_early = |n: &usize| {
+            is_finish(&turn.calls[*n]) && turn.calls[n + 1..].iter().any(|call| self.bench.is_edit(call))
+        };
+        let (late, on_time): (Vec<_>, Vec<_>) = (0..turn.calls.len()).partition(is_early);
+        on_time.into_iter().chain(late).collect()
     }
 
     fn too_many_calls(&mut self, call: &ToolCall) -> CallOutcome {
