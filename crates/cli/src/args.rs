@@ -64,6 +64,8 @@ flags.
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 the watched job failed, 4 not allowed,
 5 the watched job changed nothing.";
 
+const HEALTH_HELP: &str = "It asks the server at DOCWRIGHT_URL, or else the one that listens on this machine: at the address of the setting
+listen, or at 127.0.0.1:4747. It needs no API key. The exit code is 0 if the server is ready, and 1 if it isn't.";
 const CHECK_HELP: &str = "Exit codes: 0 no problems, 1 there are problems or the folder cannot be read.";
 
 #[derive(Subcommand)]
@@ -139,6 +141,9 @@ pub(crate) enum Command {
     /// Check the pages of a folder: links, anchors, images, front matter, navigation, Markdown and MDX
     #[command(after_help = CHECK_HELP)]
     Check(Check),
+    /// Ask a running server whether it can do its work, as a container's health check
+    #[command(after_help = HEALTH_HELP)]
+    Health,
     /// Check everything that a server on this machine needs, and say how to fix each problem
     Doctor(Doctor),
     /// Back up the data directory while the server runs

@@ -2,6 +2,7 @@
 
 mod errors;
 pub(crate) mod forget;
+pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod job;
 mod progress;

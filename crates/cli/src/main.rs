@@ -88,6 +88,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Import(args) => return client::import::run(sources, args).await,
         Command::Openapi(args) => manual::openapi(sources, &args)?,
         Command::Check(args) => return check::run(&args),
+        Command::Health => client::health::run(sources).await?,
         Command::Doctor(args) => return doctor::run(sources, args).await,
         Command::Backup(args) => backup::run(sources, args).await?,
         Command::Restore(args) => backup::restore::run(sources, args).await?,

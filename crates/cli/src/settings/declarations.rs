@@ -12,6 +12,7 @@ use crate::log;
 const ALL_BUT_CLIENTS: &[CommandKind] = &[CommandKind::Admin, CommandKind::Worker, CommandKind::Serve];
 const WORKER_AND_SERVE: &[CommandKind] = &[CommandKind::Worker, CommandKind::Serve];
 const SERVE: &[CommandKind] = &[CommandKind::Serve];
+const SERVE_AND_CLIENT: &[CommandKind] = &[CommandKind::Serve, CommandKind::Client];
 const LOGGING: &[CommandKind] = &[CommandKind::Demo, CommandKind::Worker, CommandKind::Serve];
 const CLIENT: &[CommandKind] = &[CommandKind::Client];
 
@@ -31,7 +32,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
         flag: once("listen", "ADDRESS"),
         default: DefaultValue::Literal("127.0.0.1:4747"),
         help: "Listen on this address",
-        read_by: SERVE,
+        read_by: SERVE_AND_CLIENT,
         value: Value::Text(|settings, text| {
             settings.server.listen = parse_listen(text)?;
             Ok(())

@@ -202,6 +202,31 @@ fn any_response_of_a_server_becomes_a_harmless_message() {
 }
 
 #[test]
+fn health_asks_the_server_without_a_key() {
+    let home = home();
+    let serving = Serving::start_at(home.path(), "0.0.0.0:0");
+    let port = serving.url.rsplit(':').next().unwrap().to_owned();
+    let ask =
+        |name: &str, value: &str| docwright(home.path()).arg("health").env(name, value).output().unwrap();
+    for (name, value) in [
+        ("DOCWRIGHT_LISTEN", format!("0.0.0.0:{port}")),
+        ("DOCWRIGHT_LISTEN", format!("127.0.0.1:{port}")),
+        ("DOCWRIGHT_URL", format!("http://127.0.0.1:{port}")),
+    ] {
+        let healthy = ask(name, &value);
+        assert_eq!(
+            (healthy.status.code(), healthy.stdout.as_slice()),
+            (Some(0), &b"ready\n"[..]),
+            "{healthy:?}"
+        );
+    }
+    serving.stop();
+    let gone = ask("DOCWRIGHT_LISTEN", &format!("0.0.0.0:{port}"));
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(stderr(&gone).contains(&format!("http://127.0.0.1:{port} cannot be reached")), "{gone:?}");
+}
+
+#[test]
 fn the_server_of_this_machine_is_the_default() {
     let home = home();
     let serving = Serving::start(home.path());
