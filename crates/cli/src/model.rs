@@ -55,7 +55,9 @@ async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
         return print_result(&args, &TestResult { probe, duration: Duration::ZERO }, None);
     }
     // The answers of a private host are only in the log, and here is no server that writes one.
-    crate::log::start(&LogSettings { filter: "warn,net=info".into(), is_json: Some(false) })?;
+    if !args.json {
+        crate::log::start(&LogSettings { filter: "warn,net=info".into(), is_json: Some(false) })?;
+    }
     let settings = find_table(sources, &args.name)?.settings();
     let mut settings = settings.map_err(|error| error.context(format!("models.{}", args.name)))?;
     if settings.api_key.is_none() {

@@ -263,7 +263,7 @@ pub(super) fn rows(app: &App, project: &Project, jobs: &[Job]) -> Vec<JobRow> {
         href: href(project, &job.id),
         state: state(job),
         title: headline(&job.prompt),
-        branch: job.branch.clone(),
+        branch: job.pull_branch().to_owned(),
         pull: pull_ref(app, job),
         added: job.added,
         removed: job.removed,

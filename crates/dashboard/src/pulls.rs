@@ -75,7 +75,7 @@ async fn pulls_of_jobs(
         state: pull.state,
         when: display_time(job.created_at, now),
         title: headline(&job.prompt),
-        head: job.branch.clone(),
+        head: job.pull_branch().to_owned(),
         base: job.base_ref.clone().unwrap_or_default(),
     });
     Ok((rows.take(MAX_LISTED).collect(), found.len() >= MAX_LISTED))

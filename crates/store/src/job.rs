@@ -82,6 +82,11 @@ impl Job {
     pub fn has_own_pull(&self) -> bool {
         self.pr_link.is_some() && self.pr_head.is_none()
     }
+
+    /// The head branch of its pull request, or the branch that the job pushes to.
+    pub fn pull_branch(&self) -> &str {
+        self.pr_head.as_ref().unwrap_or(&self.branch)
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -14,8 +14,8 @@ pub enum Note {
     /// What the run does from now on. A lease begins with [`Activity::Working`], and that of a suspect with
     /// [`Activity::Waiting`].
     Activity(Activity),
-    /// A suspect called its model alone, got no answer, and its worker lives. So it isn't a suspect any more, until
-    /// another worker dies in this step. That counts once per step.
+    /// A suspect called its model, got no answer, and its worker lives. So it isn't a suspect any more, until another
+    /// worker dies in this step. That counts once per step.
     Survived,
     /// The branch to merge into, and the commit that the run starts from. Stored before the run starts.
     Base(String, String),
@@ -32,6 +32,8 @@ pub enum Activity {
     Working,
     /// It called its model.
     Calling,
+    /// A suspect called its model a while ago, and other jobs run beside it until the call ends.
+    Sharing,
     /// It waits for its turn, and does nothing that could stop its worker.
     Waiting,
 }
@@ -41,6 +43,7 @@ impl Activity {
         match self {
             Self::Working => "working",
             Self::Calling => "calling",
+            Self::Sharing => "sharing",
             Self::Waiting => "waiting",
         }
     }

@@ -7,6 +7,11 @@
 //!
 //! A worker can lease a suspect while it has other jobs. The suspect then waits until they wait, too, and they wait until
 //! it got past its step. So of a worker's jobs, only the suspect can be blamed for a third death.
+//!
+//! A model can take an hour to answer, so a suspect is alone only for the first seconds of a call. Then jobs that aren't
+//! suspects run beside it. A death during that still counts, but the first in a step doesn't if another job worked or
+//! called its model: the other job can be the cause. The second counts, so a job that kills its workers late in its calls
+//! is given up, too.
 
 use jiff::SignedDuration;
 
@@ -44,7 +49,11 @@ macro_rules! step {
 macro_rules! dead_columns {
     () => {
         concat!(
-            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, activity, ",
+            "SELECT id, worker, deaths, died_step, steady_ms, leased_at, activity,
+             activity = 'sharing' AND (survived_step IS NULL OR survived_step <> died_step)
+               AND EXISTS (SELECT 1 FROM jobs beside
+                 WHERE beside.status = 'active' AND beside.worker IS NOT NULL AND beside.worker = jobs.worker
+                   AND beside.id <> jobs.id AND beside.activity <> 'waiting') AS is_doubtful, ",
             $crate::suspects::step!(),
             " AS step, (SELECT max(said.at) FROM conversation said
                         WHERE said.job = jobs.id AND said.run = jobs.run) AS said_at,
@@ -59,6 +68,8 @@ pub(crate) struct Dead {
     pub(crate) count: DeathCount,
     /// The job only waited for its turn.
     pub(crate) waited: bool,
+    /// It shared its worker with jobs that can be the cause, for the first time in the step of the last death.
+    pub(crate) is_doubtful: bool,
     /// The step of the run.
     pub(crate) step: i64,
     pub(crate) leased_at: i64,
@@ -81,7 +92,7 @@ pub(crate) struct DeathCount {
 impl Dead {
     /// The count with one more death, unless the job can't be its cause.
     pub(crate) fn counted(&self) -> DeathCount {
-        if self.waited {
+        if self.waited || self.is_forgiven() {
             return self.count;
         }
         let steady_ms = (2 * self.time_in_step())
@@ -91,6 +102,11 @@ impl Dead {
             true => DeathCount { deaths: 1, died_step: died_step.max(self.step), steady_ms },
             false => DeathCount { deaths: deaths + 1, died_step, steady_ms: steady_before.max(steady_ms) },
         }
+    }
+
+    /// Whether a death that would be a suspect's last is not counted. That happens once per step.
+    pub(crate) fn is_forgiven(&self) -> bool {
+        self.is_doubtful && self.count.deaths == SUSPECT_DEATHS && self.step <= self.count.died_step
     }
 
     /// Until the last heartbeat: the worker may have been dead for long.
@@ -112,6 +128,8 @@ pub(crate) struct Suspect {
     pub(crate) worker_since: Option<i64>,
     /// When the worker last took a suspect.
     pub(crate) worker_alone_at: Option<i64>,
+    /// It has a suspect, which calls its model. A second one could not be alone.
+    pub(crate) worker_has_suspect: bool,
     /// All of its jobs wait.
     pub(crate) worker_is_idle: bool,
     /// Of all workers it has the fewest jobs that don't wait.
@@ -133,7 +151,8 @@ impl Suspect {
         if self.is_over {
             return Turn::Suspect;
         }
-        if !self.worker_since.is_some_and(|since| has_passed(since, self.steady_ms, now)) {
+        let is_steady = self.worker_since.is_some_and(|since| has_passed(since, self.steady_ms, now));
+        if self.worker_has_suspect || !is_steady {
             return Turn::Others;
         }
         let waits_since = self.worker_alone_at.map_or(self.waits_since, |at| at.max(self.waits_since));
@@ -184,6 +203,7 @@ mod tests {
             steady_ms: 10_000,
             worker_since: Some(NOW - alive),
             worker_alone_at: None,
+            worker_has_suspect: false,
             worker_is_idle: is_idle,
             worker_is_nearest: true,
         }
@@ -207,8 +227,12 @@ mod tests {
         let after_one = |at| Suspect { worker_alone_at: Some(NOW - at), ..suspect(100_000, 90_000, false) };
         check(&after_one(59_999), Turn::Others);
         check(&after_one(60_000), Turn::Suspect);
+        // Two suspects can't both be alone.
+        check(&Suspect { worker_has_suspect: true, ..suspect(10_000, 600_000, true) }, Turn::Others);
         // A job that does not run needs no idle worker.
-        check(&Suspect { is_over: true, ..suspect(0, 0, false) }, Turn::Suspect);
+        let is_over = Suspect { is_over: true, ..suspect(0, 0, false) };
+        check(&is_over, Turn::Suspect);
+        check(&Suspect { worker_has_suspect: true, ..is_over }, Turn::Suspect);
         // One that spent a minute in its step waits for a worker that lives longer than that.
         check(&Suspect { steady_ms: 120_000, ..suspect(119_999, 60_000, true) }, Turn::Others);
         check(&Suspect { steady_ms: 120_000, ..suspect(120_000, 60_000, true) }, Turn::Suspect);
@@ -221,6 +245,7 @@ mod tests {
         let dead = |count, step, lived| Dead {
             count,
             waited: false,
+            is_doubtful: false,
             step,
             leased_at: NOW,
             step_began_at: None,

@@ -17,7 +17,7 @@ use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
 use store::{Activity, Lease, NewEvent, Note, StoreError, Tokens};
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
+use tokio::task::{JoinSet, block_in_place};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -34,6 +34,8 @@ use crate::shared::Shared;
 const MAX_STEPS: usize = 500;
 /// If a model asks for a longer wait, the job returns to the queue.
 const MAX_INLINE_WAIT: Duration = Duration::from_secs(5);
+/// How long a suspect is alone in each call. A stalled model must not keep the other jobs of the process waiting.
+const MAX_ALONE_CALL: Duration = Duration::from_secs(5);
 
 /// The result of an editor. Without edits, no changes were needed.
 pub(super) struct EditResult {
@@ -81,6 +83,7 @@ pub(super) async fn run(
         spent,
         month_tokens: 0,
         permit: permit.clone(),
+        sharing: JoinSet::new(),
     };
     let cancelled = cancel.clone();
     let editing = async move {
@@ -158,19 +161,14 @@ struct Steps {
     /// The tokens that the project used this month, as of the last write.
     month_tokens: u64,
     permit: Arc<JobPermit>,
+    /// The task that shares the call of a suspect. Dropping it aborts the task.
+    sharing: JoinSet<()>,
 }
 
 impl Steps {
     /// Stores the note before anything else happens. Stops the run if it can't be stored: notes before it may be lost, too.
     async fn store_note(&self, note: Note) {
-        match self.sender.send_and_wait(note).await {
-            Some(Ok(_)) => {}
-            Some(Err(error)) => {
-                tracing::warn!("the run is interrupted: {error}");
-                self.cancel.cancel();
-            }
-            None => self.cancel.cancel(),
-        }
+        store_note(&self.sender, &self.cancel, note).await;
     }
 
     /// Stores the note, and lets other jobs run again unless the job still must be alone.
@@ -180,6 +178,38 @@ impl Steps {
             tracing::warn!("the run is interrupted: {error}");
             self.cancel.cancel();
         }
+    }
+
+    /// Lets other jobs run if the call of a suspect takes long. The store learns it first: from then on, other jobs can
+    /// be the cause of a death, too.
+    fn share_long_call(&mut self) {
+        let (sender, cancel, permit) = (self.sender.clone(), self.cancel.clone(), self.permit.clone());
+        let sharing = async move {
+            tokio::time::sleep(MAX_ALONE_CALL).await;
+            store_note(&sender, &cancel, Note::Activity(Activity::Sharing)).await;
+            permit.share_call();
+        };
+        self.sharing.spawn(sharing.in_current_span());
+    }
+
+    /// Makes a suspect that shared its call alone again. While it waits for that, it isn't the cause of a death.
+    async fn end_shared_call(&self) {
+        if self.permit.shares() {
+            self.sender.send(Note::Activity(Activity::Waiting));
+            self.permit.begin_local_work().await;
+            self.store_note(Note::Activity(self.permit.activity_at_work())).await;
+        }
+    }
+}
+
+async fn store_note(sender: &NoteSender, cancel: &CancellationToken, note: Note) {
+    match sender.send_and_wait(note).await {
+        Some(Ok(_)) => {}
+        Some(Err(error)) => {
+            tracing::warn!("the run is interrupted: {error}");
+            cancel.cancel();
+        }
+        None => cancel.cancel(),
     }
 }
 
@@ -209,24 +239,33 @@ impl Progress for Steps {
 
     async fn begin_call(&mut self) {
         let Some(calls) = self.app.models.calls(&self.lease.job.model) else { return };
-        if self.permit.is_alone() {
+        if self.permit.is_alone() || self.permit.shares() {
             // The last results of tools may have been what it had to be alone for.
-            self.note_and_share(Note::Activity(Activity::Calling)).await;
+            self.note_and_share(Note::Activity(self.permit.activity_in_call())).await;
         }
         let note_waiting = || self.sender.send(Note::Activity(Activity::Waiting));
         let has_waited = self.permit.begin_call(calls, note_waiting).await;
-        let calling = Note::Activity(Activity::Calling);
+        let calling = Note::Activity(self.permit.activity_in_call());
         match has_waited {
             // A job that counts as waiting isn't blamed for a death.
             true => self.store_note(calling).await,
             false => self.sender.send(calling),
         }
+        if self.permit.is_alone() {
+            self.share_long_call();
+        }
     }
 
     async fn end_call(&mut self) {
+        self.sharing.shutdown().await;
+        if self.permit.shares() {
+            // An answer would have ended that. Being alone again would make the other jobs end their calls first.
+            self.note_and_share(Note::Survived).await;
+            self.end_shared_call().await;
+        }
         self.permit.begin_local_work().await;
         if self.app.models.calls(&self.lease.job.model).is_some() {
-            self.sender.send(Note::Activity(Activity::Working));
+            self.sender.send(Note::Activity(self.permit.activity_at_work()));
         }
     }
 
@@ -253,9 +292,11 @@ impl Progress for Steps {
             self.sender.send(note);
             return Ok(self.month_tokens);
         }
+        self.sharing.shutdown().await;
         let written = with_failpoints("said", self.sender.send_and_wait(note)).await;
         self.month_tokens = written.ok_or(AgentError::Cancelled)?.map_err(interrupt)?;
         self.permit.share_after_progress(&self.app, &self.lease).await.map_err(interrupt)?;
+        self.end_shared_call().await;
         if !matches!(message, Message::Assistant(_)) {
             self.permit.begin_local_work().await; // otherwise the call still is to end
         }

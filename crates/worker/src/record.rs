@@ -27,6 +27,7 @@ type Reply = oneshot::Sender<Result<u64, StoreError>>;
 
 /// The editor's end. The channel is unbounded: a caller of [`NoteSender::send`] must limit the number of its
 /// notes.
+#[derive(Clone)]
 pub(super) struct NoteSender(mpsc::UnboundedSender<QueuedNote>);
 
 /// The store's end.

@@ -11,7 +11,10 @@ pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) href: String,
     pub(crate) state: JobState,
+    /// The branch of its pull request.
     pub(crate) branch: String,
+    /// The pull request is that of another job, which has the same change.
+    pub(crate) names_other_pull: bool,
     pub(crate) base: Option<String>,
     pub(crate) model: String,
     pub(crate) when: DisplayTime,

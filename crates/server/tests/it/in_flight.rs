@@ -1,6 +1,6 @@
 //! Tests that a job which waits for its model holds no worker: other jobs run, and its slot is freed when it stops.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -286,6 +286,72 @@ async fn a_suspect_calls_its_model_alone() {
     assert_eq!(archived.status, 200, "{archived}");
     wait_for_end(&server, &team, &suspect).await;
     wait_for_end(&server, &team, &other).await;
+    worker.stop().await;
+}
+
+/// Two workers die during the call of a new job. Then another worker runs the job alone.
+async fn call_as_suspect(
+    server: &TestServer,
+    team: &Team,
+    model: &str,
+    provider: &FakeProvider,
+) -> (Value, RunningWorker) {
+    let suspect = create(server, team, model).await;
+    for deaths in 1..=2 {
+        let killed = RunningWorker::start(server);
+        wait_until("it calls", async || provider.sent().len() == deaths).await;
+        killed.task.abort();
+        let _ = killed.task.await;
+        server.clock.advance(LEASE);
+    }
+    let worker = RunningWorker::start(server);
+    // The worker has started when it has run another job.
+    let first = create(server, team, "offline").await;
+    wait_for_end(server, team, &first).await;
+    server.clock.advance(store::MIN_WORKER_AGE);
+    wait_until("it calls alone", async || provider.sent().len() == 3).await;
+    (suspect, worker)
+}
+
+/// A suspect is alone only for the first seconds of its call. A death after that still counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspect_with_a_stalled_model_delays_no_other_job() {
+    let providers = Providers::start().await;
+    let server = TestServer::start_with(|settings| providers.configure(settings, 4)).await;
+    let (team, other) = (server.team("acme", &DOCS).await, server.team("initech", &DOCS).await);
+    let (suspect, worker) = call_as_suspect(&server, &team, "stalled", &providers.stalled).await;
+    let called_at = Instant::now();
+    let job = create(&server, &other, "offline").await;
+    wait_for_end(&server, &other, &job).await;
+    assert!(called_at.elapsed() > Duration::from_secs(4), "it is alone at first");
+    run_other_jobs(&server, &providers).await;
+    assert_eq!(server.job(&team, &suspect["id"]).await["status"], "active", "it still waits");
+
+    worker.task.abort();
+    let _ = worker.task.await;
+    server.clock.advance(LEASE);
+    Worker::new(server.app.clone(), 1).drain().await.unwrap();
+    assert_eq!(server.job(&team, &suspect["id"]).await["status"], "failed", "three workers died");
+    assert_eq!(providers.stalled.sent().len(), 3);
+}
+
+/// It doesn't wait for the calls that began meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspect_continues_when_a_late_answer_arrives() {
+    let providers = Providers::start().await;
+    let server = TestServer::start_with(|settings| providers.configure(settings, 4)).await;
+    let team = server.team("acme", &DOCS).await;
+    for _ in 0..2 {
+        providers.quick.say(Turn::Silence);
+    }
+    providers.quick.say(Turn::Late(Duration::from_secs(8), Box::new(edit("a minute", "a late moment"))));
+    providers.quick.say(finish("Say a moment"));
+    let (suspect, worker) = call_as_suspect(&server, &team, "quick", &providers.quick).await;
+    create(&server, &team, "stalled").await;
+    wait_for_calls(&server, (1, 0)).await;
+    assert_eq!(providers.quick.sent().len(), 3, "its call has not ended");
+    wait_for_end(&server, &team, &suspect).await;
+    assert_eq!(calls(&server), (1, 0), "the other call has not ended");
     worker.stop().await;
 }
 

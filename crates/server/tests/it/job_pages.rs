@@ -1,6 +1,7 @@
 //! Tests the list of jobs with its filters, and the page of a job with its forms.
 
 use reqwest::Method;
+use serde_json::Value;
 
 use crate::pages::{Browser, hidden};
 use crate::support::{Team, TestServer, send};
@@ -81,6 +82,28 @@ async fn a_follow_up_continues_the_job_and_an_empty_one_is_refused() {
     let late = browser.post(&message, &[("prompt", "kept & typed")]).await;
     assert_eq!(late.status, 409);
     assert!(late.body.contains("pull request is merged; create a new job"));
+}
+
+/// Such a job pushed no branch. Its follow-up opens a pull request of its own.
+#[tokio::test]
+async fn the_page_of_an_equal_job_shows_the_branch_of_the_pull_request_that_it_names() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", DOCS).await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let (first, second) = (server.create_job(&team, CHANGE).await, server.create_job(&team, CHANGE).await);
+    server.run_queued_jobs().await;
+    let [branch, missing] = [&first, &second].map(|job| job["source"]["ref"].as_str().unwrap().to_owned());
+    let page = async |job: &Value| {
+        browser.get(&format!("{}/{}", root(&team), job["id"].as_str().unwrap())).await.body
+    };
+    let own = page(&first).await;
+    assert!(own.contains(&branch) && own.contains("on the same branch and pull request."), "{own}");
+    let equal = page(&second).await;
+    assert!(equal.contains(&format!("<code>{branch}</code>")), "{equal}");
+    assert!(!equal.contains(&format!("<code>{missing}</code>")), "{equal}");
+    assert!(equal.contains("opens its own pull request with both changes."), "{equal}");
+    let pulls = browser.get(&format!("/p/{}/pulls", team.project.id)).await.body;
+    assert!(pulls.contains(&branch) && !pulls.contains(&missing), "{pulls}");
 }
 
 #[tokio::test]

@@ -266,3 +266,38 @@ async fn a_run_on_a_branch_without_changes_keeps_its_pull_request() {
         assert_eq!(fixture.pulls().await.len(), 1);
     }
 }
+
+/// The embedded host lists a pull request as open although its branch is gone, and it can't be merged any more.
+#[tokio::test]
+async fn a_pull_request_without_its_branch_is_not_equal() {
+    let fixture = HostFixture::local().await;
+    let first = fixture.create(PROMPT).await;
+    fixture.run_to_completion(&first).await;
+    git(&fixture.team.repository, &["branch", "-D", branch(&first)]);
+    let job = fixture.create(PROMPT).await;
+    let second = fixture.run_to_completion(&job).await;
+    assert!(second["prLink"].as_str().unwrap().ends_with("/2"), "{second}");
+    assert_eq!(ended(&fixture, &job).await["reason"], "completed");
+    assert_eq!(fixture.file(branch(&job), "a.md"), "eins two three");
+    // The third is equal to the second.
+    let third = fixture.run_to_completion(&fixture.create(PROMPT).await).await;
+    assert_eq!(third["prLink"], second["prLink"]);
+}
+
+/// On a branch that still has the change of a closed pull request, nothing is left to change. Without the branch, the
+/// change is proposed again.
+#[tokio::test]
+async fn a_run_on_the_branch_of_a_closed_pull_request_needs_the_branch_deleted() {
+    let fixture = HostFixture::on(Kind::GitHub).await;
+    let path = format!("/v2/agent/{}/job", fixture.team.project.id);
+    let run = async || {
+        let body = json!({ "prompt": PROMPT, "branch": "docwright/ci" });
+        fixture.run_to_completion(&fixture.server.post(&fixture.team.key, &path, &body).await.json()).await
+    };
+    run().await;
+    fixture.fake().close_pull(NAME, 1);
+    assert_eq!(run().await["prLink"], Value::Null);
+    git(&fixture.team.repository, &["branch", "-D", "docwright/ci"]);
+    let again = run().await;
+    assert!(again["prLink"].as_str().unwrap().ends_with("/2"), "{again}");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -18,6 +19,8 @@ pub(crate) enum Turn {
     Status(u16, &'static str),
     /// 429 with this `retry-after` in seconds.
     Busy(u64),
+    /// Sends the response after this delay.
+    Late(Duration, Box<Turn>),
     /// Never answers.
     Silence,
 }
@@ -76,7 +79,11 @@ async fn answer(State(provider): State<FakeProvider>, method: Method, uri: Uri, 
         return StatusCode::NOT_FOUND.into_response();
     }
     provider.sent.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap());
-    let turn = provider.turns.lock().unwrap().pop_front();
+    let mut turn = provider.turns.lock().unwrap().pop_front();
+    if let Some(Turn::Late(delay, late)) = turn {
+        tokio::time::sleep(delay).await;
+        turn = Some(*late);
+    }
     match turn {
         Some(Turn::Calls(calls)) => {
             ([(CONTENT_TYPE, "text/event-stream")], stream(uri.path(), &calls)).into_response()
@@ -85,7 +92,7 @@ async fn answer(State(provider): State<FakeProvider>, method: Method, uri: Uri, 
         Some(Turn::Busy(seconds)) => {
             (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())]).into_response()
         }
-        Some(Turn::Silence) | None => std::future::pending().await,
+        Some(Turn::Late(..) | Turn::Silence) | None => std::future::pending().await,
     }
 }
 

@@ -139,9 +139,10 @@ async fn requeue(db: &mut Connection<'_>, worker: &WorkerId) -> Result<bool> {
 
 /// The job that the worker leases next, where there are suspects; locked.
 async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -> Result<Option<Job>> {
-    let running = concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 LIMIT 1");
+    let running =
+        concat!("SELECT id", suspects!(), "AND deaths = 2 AND worker = $1 AND activity <> 'sharing' LIMIT 1");
     if db.exists(sql(running).bind(&worker.0)).await? {
-        return Ok(None); // no other job may join a suspect
+        return Ok(None); // no other job may join a suspect that is alone
     }
     let Some((job, turn)) = first_suspect(db, worker, limits.project).await? else {
         return next_in_queue(db, worker, limits).await;
@@ -168,6 +169,9 @@ async fn first_suspect(
         ", archive_asked_at, deaths, suspect_since, steady_ms, docwright_now_ms() AS now,
            (SELECT alive_since FROM workers WHERE id = $1) AS worker_since,
            (SELECT alone_at FROM workers WHERE id = $1) AS worker_alone_at,
+           EXISTS (SELECT 1 FROM jobs own
+             WHERE own.status = 'active' AND own.not_before IS NULL AND own.deaths >= 2 AND own.deaths = 2
+               AND own.worker = $1) AS worker_has_suspect,
            NOT EXISTS (SELECT 1 FROM jobs own
              WHERE own.status = 'active' AND own.worker = $1 AND own.activity <> 'waiting') AS worker_is_idle,
            NOT EXISTS (SELECT 1 FROM workers other, docwright_now_ms() now

@@ -18,9 +18,10 @@ pub(crate) async fn requeue_dead(
         let is_living = living.is_some_and(|living| living.0 == worker);
         let count = if is_living { dead.count } else { dead.counted() };
         let requeue = sql("UPDATE jobs
-             SET worker = NULL, suspect_since = $1, deaths = $2, died_step = $3, steady_ms = $4 WHERE id = $5");
+             SET worker = NULL, suspect_since = $1, deaths = $2, died_step = $3, steady_ms = $4,
+               survived_step = CASE WHEN $5 THEN died_step ELSE survived_step END WHERE id = $6");
         let requeue = requeue.bind(now).bind(count.deaths).bind(count.died_step).bind(count.steady_ms);
-        db.execute(requeue.bind(&id.0)).await?;
+        db.execute(requeue.bind(!is_living && dead.is_forgiven()).bind(&id.0)).await?;
         if count.deaths == SUSPECT_DEATHS && count != dead.count {
             append(db, &id, now, &waits_alone()).await?;
         }
@@ -72,6 +73,7 @@ impl FromRow for Dead {
         Ok(Self {
             count,
             waited: row.get::<&str>("activity")? == Activity::Waiting.as_str(),
+            is_doubtful: row.get("is_doubtful")?,
             step: row.get("step")?,
             leased_at: row.get("leased_at")?,
             step_began_at: row.get("said_at")?,
@@ -89,6 +91,7 @@ impl FromRow for Suspect {
             steady_ms: row.get("steady_ms")?,
             worker_since: row.get("worker_since")?,
             worker_alone_at: row.get("worker_alone_at")?,
+            worker_has_suspect: row.get("worker_has_suspect")?,
             worker_is_idle: row.get("worker_is_idle")?,
             worker_is_nearest: row.get("worker_is_nearest")?,
         })

@@ -111,6 +111,9 @@ macro_rules! first_suspect {
             ", suspect_since, steady_ms, true AS worker_is_nearest,
                (SELECT alive_since FROM workers WHERE id = $1) AS worker_since,
                (SELECT alone_at FROM workers WHERE id = $1) AS worker_alone_at,
+               EXISTS (SELECT 1 FROM jobs own INDEXED BY jobs_suspect
+                 WHERE own.status = 'active' AND own.not_before IS NULL AND own.deaths >= 2 AND own.deaths = 2
+                   AND own.worker = $1) AS worker_has_suspect,
                NOT EXISTS (SELECT 1 FROM jobs own INDEXED BY jobs_held
                  WHERE own.status = 'active' AND own.worker IS NOT NULL AND own.worker = $1
                    AND own.activity <> 'waiting') AS worker_is_idle",
@@ -160,9 +163,10 @@ async fn next(db: &mut Connection<'_>, worker: &WorkerId, limits: LeaseLimits) -
     if !db.exists(sql(suspects!("SELECT id", "LIMIT 1"))).await? {
         return next_in_queue(db, worker, limits).await;
     }
-    let running = sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 LIMIT 1"));
+    let running =
+        sql(suspects!("SELECT id", "AND deaths = 2 AND worker = $1 AND activity <> 'sharing' LIMIT 1"));
     if db.exists(running.bind(&worker.0)).await? {
-        return Ok(None); // no other job may join a suspect
+        return Ok(None); // no other job may join a suspect that is alone
     }
     let first = sql(first_suspect!()).bind(&worker.0).bind(limits.project);
     let Some(row) = db.row(first).await? else { return next_in_queue(db, worker, limits).await };

@@ -84,3 +84,48 @@ async fn nobody_waits_forever() {
     new.release();
     assert!(is_ready(&mut returns).await);
 }
+
+#[tokio::test]
+async fn others_run_while_a_suspect_shares_its_call_and_then_it_is_alone_again() {
+    let process = Process::new(1, 1);
+    let suspect = process.lease().await;
+    suspect.begin_alone().await;
+    suspect.begin_call(&process.calls, || panic!("it needs no permit")).await;
+    let other = process.lease().await;
+    let mut starts = Box::pin(other.begin_local_work());
+    assert!(!is_ready(&mut starts.as_mut()).await);
+    suspect.share_call();
+    assert!(suspect.shares() && is_ready(&mut starts.as_mut()).await);
+    drop(starts);
+
+    // The others end their work and their calls first. A job that begins meanwhile waits behind the suspect.
+    other.begin_call(&process.calls, || panic!("a permit is free")).await;
+    let late = process.lease().await;
+    let mut alone = Box::pin(suspect.begin_local_work());
+    assert!(!is_ready(&mut alone.as_mut()).await);
+    let mut starts = Box::pin(late.begin_local_work());
+    assert!(!is_ready(&mut starts.as_mut()).await);
+    other.release();
+    assert!(!is_ready(&mut starts.as_mut()).await && is_ready(&mut alone.as_mut()).await);
+    assert!(suspect.is_alone());
+    suspect.end_alone();
+    assert!(is_ready(&mut starts.as_mut()).await);
+    // Without exclusive access, nothing is shared.
+    late.share_call();
+    assert!(!late.shares());
+}
+
+/// A neighbor with a stalled model must not hold up everyone through a suspect that wants to be alone.
+#[tokio::test(start_paused = true)]
+async fn a_suspect_that_cannot_be_alone_shares() {
+    let process = Process::new(4, 4);
+    let stalled = process.start().await;
+    stalled.begin_call(&process.calls, || panic!("a permit is free")).await;
+    let (suspect, other) = (process.lease().await, process.lease().await);
+    let (_, started) = tokio::join!(suspect.begin_alone(), async {
+        tokio::task::yield_now().await;
+        tokio::time::timeout(2 * MAX_WAIT_FOR_OTHERS, other.begin_local_work()).await
+    });
+    assert!(suspect.shares() && started.is_ok(), "the other job works beside the stalled one");
+    assert_eq!(suspect.activity_at_work(), Activity::Sharing);
+}

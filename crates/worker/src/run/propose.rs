@@ -58,9 +58,21 @@ impl Run<'_> {
         Ok(holder)
     }
 
-    /// The open pull request with exactly the holder's commit. People may have added commits to it, so the host
-    /// is asked.
+    /// The open pull request with exactly the holder's commit, unless its branch was deleted: then it can't be
+    /// merged. The embedded host lists it as open all the same.
     async fn find_equal_pull(
+        &self,
+        holder: &ProposalHolder,
+        base_ref: &str,
+    ) -> Result<Option<PullRequest>, Stop> {
+        let Some(pull) = self.find_listed_pull(holder, base_ref).await? else { return Ok(None) };
+        let tip = self.cache.tip(&self.host.remote(), &pull.head).await?;
+        Ok(tip.map(|_| pull))
+    }
+
+    /// The open pull request with exactly the holder's commit, as the host lists it. People may have added commits to
+    /// it, so the host is asked.
+    async fn find_listed_pull(
         &self,
         holder: &ProposalHolder,
         base_ref: &str,

@@ -251,6 +251,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         href: text_or(text, "/p/kettle-docs/jobs/0199"),
         state,
         branch: text_or(text, "docwright/0199e1c2"),
+        names_other_pull: false,
         base: Some(text_or(text, "main")),
         model: text_or(text, "offline"),
         creator: Some(text_or(text, "API key CI (dw_AbCd…)")),
