@@ -11,7 +11,7 @@ use server::model::{self, Findings, Prices, Probe, Usage, probe};
 
 use crate::args::{ListModels, ModelCommand, TestModel};
 use crate::output;
-use crate::settings::{LogSettings, ModelTable, Sources};
+use crate::settings::{ModelTable, Sources};
 
 const OFFLINE: &str = "offline";
 
@@ -53,10 +53,6 @@ async fn test(sources: &Sources, args: TestModel) -> anyhow::Result<ExitCode> {
         let sentence = "it needs no network and always works".to_owned();
         let probe = Probe { ok: true, sentence, findings: None, usage: Usage::default() };
         return print_result(&args, &TestResult { probe, duration: Duration::ZERO }, None);
-    }
-    // The answers of a private host are only in the log, and here is no server that writes one.
-    if !args.json {
-        crate::log::start(&LogSettings { filter: "warn,net=info".into(), is_json: Some(false) })?;
     }
     let settings = find_table(sources, &args.name)?.settings();
     let mut settings = settings.map_err(|error| error.context(format!("models.{}", args.name)))?;
