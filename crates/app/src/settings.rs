@@ -24,6 +24,10 @@ pub struct Settings {
     pub database_url: Option<DatabaseUrl>,
     /// The URL of this server for clients, without a trailing slash. `None`: the address that it listens on.
     pub public_url: Option<String>,
+    /// The certificates of the server in a PEM file. `None`: the server speaks plain HTTP.
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the server's certificate in a PEM file.
+    pub tls_key: Option<PathBuf>,
     pub proxies: Proxies,
     pub master_key_file: Option<PathBuf>,
     pub limits: Limits,
@@ -64,6 +68,8 @@ impl Settings {
             data,
             database_url: None,
             public_url: None,
+            tls_cert: None,
+            tls_key: None,
             proxies: Proxies::default(),
             master_key_file: None,
             limits: Limits::default(),

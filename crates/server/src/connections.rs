@@ -1,7 +1,9 @@
-//! Accepts HTTP/1.1 connections. Limits their number, the time for a request and its response, and the time
-//! until they end when the server stops. A proxy in front of the server can offer other protocols.
+//! Accepts HTTP/1.1 connections, with or without TLS. Limits their number, the time for a request and its
+//! response, and the time until they end when the server stops. A proxy in front of the server can offer other
+//! protocols.
 
 mod client_stream;
+mod endpoint;
 mod leftover;
 mod slots;
 mod tracked_body;
@@ -9,6 +11,7 @@ mod tracked_body;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::Router;
@@ -20,17 +23,21 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use api::is_event_stream;
-use client_stream::ClientStream;
+pub(crate) use client_stream::ClientStream;
+pub(crate) use endpoint::Endpoint;
 use leftover::Leftover;
 use slots::{Slot, Slots};
 use tracked_body::TrackedBody;
+
+use crate::tls::Tls;
 
 /// File descriptors that are reserved for git and the databases.
 const RESERVED_FILES: u64 = 128;
@@ -48,13 +55,19 @@ const BUSY_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 
     content-type: application/json\r\nconnection: close\r\n\r\n\
     {\"error\":\"the server is overloaded; try again in a moment\"}";
 
+/// The response to a client that sends plain HTTP to a server with TLS.
+const HTTPS_ONLY_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nx-error-code: https_only\r\n\
+    content-type: application/json\r\nconnection: close\r\n\r\n\
+    {\"error\":\"this server speaks HTTPS only; use a URL that begins with https://\"}";
+
 /// Serves until `stop`, then waits up to [`STOP_TIMEOUT`] for running requests.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    endpoint: Endpoint,
     router: Router,
     max_connections: usize,
     stop: CancellationToken,
 ) {
+    let Endpoint { listener, tls } = endpoint;
     let graceful = GracefulShutdown::new();
     let slots = Slots::new(max_connections);
     loop {
@@ -64,8 +77,13 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => match slots.acquire().await {
-                Some(slot) => spawn_connection(stream, peer, slot, &router, &graceful, &stop),
-                None => refuse(&stream),
+                Some(slot) => {
+                    let client = Client { peer, slot: Arc::new(slot), leftover: Leftover::default() };
+                    let answers = Answers { router: router.clone(), client, watcher: graceful.watcher() };
+                    tokio::spawn(serve_connection(stream, tls.clone(), answers, stop.clone()));
+                }
+                None if tls.is_none() => refuse(&stream),
+                None => {}
             },
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
@@ -77,28 +95,61 @@ pub(crate) async fn serve(
     let _ = tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await;
 }
 
-fn spawn_connection(
+/// Ends when another connection needs the slot.
+async fn serve_connection(
     stream: TcpStream,
-    peer: SocketAddr,
-    slot: Slot,
-    router: &Router,
-    graceful: &GracefulShutdown,
-    stop: &CancellationToken,
+    tls: Option<Arc<Tls>>,
+    answers: Answers,
+    stop: CancellationToken,
 ) {
     // Without Nagle's algorithm, because a response of several writes must not wait for the client's ACK.
     let _ = stream.set_nodelay(true);
-    let (router, slot) = (router.clone(), Arc::new(slot));
-    let (cut, client) = (slot.cut(), Client { peer, slot: slot.clone(), leftover: Leftover::default() });
-    let io = TokioIo::new(ClientStream::new(stream, client.leftover.flag(), stop.clone()));
-    let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(BUFFER_BYTES);
-    let connection = graceful.watch(http.serve_connection(io, service));
-    tokio::spawn(async move {
+    let slot = answers.client.slot.clone();
+    let serving = async {
+        match tls {
+            None => {
+                let leftover = answers.client.leftover.flag();
+                answers.serve(ClientStream::new(stream, leftover, stop)).await;
+            }
+            // In a box, so that connections without TLS don't take its memory.
+            Some(tls) => Box::pin(serve_tls(&tls, stream, answers, stop)).await,
+        }
+    };
+    let cut = slot.cut();
+    tokio::select! { () = serving => {}, () = cut.cancelled() => {} }
+}
+
+async fn serve_tls(tls: &Tls, stream: TcpStream, answers: Answers, stop: CancellationToken) {
+    let Some(Some(is_handshake)) = stop.run_until_cancelled(Tls::is_handshake(&stream)).await else { return };
+    let leftover = answers.client.leftover.flag();
+    let mut stream = ClientStream::new(stream, leftover.clone(), stop.clone());
+    if !is_handshake {
+        leftover.store(true, Relaxed);
+        let _ = stream.write_all(HTTPS_ONLY_RESPONSE).await;
+        let _ = stream.shutdown().await;
+        return;
+    }
+    if let Some(Some(stream)) = stop.run_until_cancelled(tls.accept(stream)).await {
+        answers.serve(stream).await;
+    }
+}
+
+/// What answers the requests of one connection.
+struct Answers {
+    router: Router,
+    client: Client,
+    watcher: Watcher,
+}
+
+impl Answers {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+        let Self { router, client, watcher } = self;
+        let service = service_fn(move |request| answer(router.clone(), request, client.clone()));
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(BUFFER_BYTES);
         // Errors are ignored: the client disconnected, or got its response to an invalid request.
-        tokio::select! { _ = connection => {}, () = cut.cancelled() => {} }
-        drop(slot);
-    });
+        let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
+    }
 }
 
 #[derive(Clone)]

@@ -5,6 +5,7 @@ mod chores;
 mod connections;
 mod retry;
 mod serve;
+mod tls;
 
 pub use api::openapi;
 pub use app::bodies::{Bodies, ByteBudget};
@@ -22,6 +23,7 @@ pub use app::{Admin, App, AppParts, parse_allow_path, sample};
 pub use chores::{do_chores, shrink_caches};
 pub use net::NetworkPolicy;
 pub use serve::{Server, WorkerProcess};
+pub use tls::check_tls;
 pub use worker::Worker;
 
 pub use agent::Limits as AgentLimits;

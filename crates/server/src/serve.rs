@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use api::ErrorPages;
 use base::Clock;
 use store::{DataDir, DataDirError, DataDirLock, NewAuditEntry, ViewsChoice};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use app::directory;
@@ -15,7 +13,8 @@ use app::settings::{DEFAULT_URL, Settings};
 use app::{App, check_database_connection};
 use worker::Worker;
 
-use crate::{chores, connections, retry};
+use crate::connections::{self, Endpoint};
+use crate::{chores, retry};
 
 /// How often to retry while another process has the lock.
 const MAX_RETRIES: u32 = 20;
@@ -32,7 +31,7 @@ const ERROR_PAGES: ErrorPages = ErrorPages {
 /// A server that has its data directory, its database and its port, but doesn't accept requests yet.
 pub struct Server {
     pub app: App,
-    listener: TcpListener,
+    endpoint: Endpoint,
     connections: usize,
     workers: usize,
     _lock: DataDirLock,
@@ -42,8 +41,8 @@ impl Server {
     /// Takes the lock, the port and the database, in this order. Each error is a sentence.
     pub async fn open(settings: &Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let (dir, lock) = lock_directory(settings).await?;
-        let (app, listener) = Self::assemble(settings, &dir, &lock, clock).await?;
-        Ok(Self::new(app, listener, settings, lock))
+        let (app, endpoint) = Self::assemble(settings, &dir, &lock, clock).await?;
+        Ok(Self::new(app, endpoint, settings, lock))
     }
 
     /// Like [`Server::open`], but waits until PostgreSQL is reachable.
@@ -53,13 +52,13 @@ impl Server {
         }
         let (dir, lock) = lock_directory(settings).await?;
         let assemble = || Self::assemble(settings, &dir, &lock, clock.clone());
-        let (app, listener) = retry::until_reachable(assemble).await?;
-        Ok(Self::new(app, listener, settings, lock))
+        let (app, endpoint) = retry::until_reachable(assemble).await?;
+        Ok(Self::new(app, endpoint, settings, lock))
     }
 
-    fn new(app: App, listener: TcpListener, settings: &Settings, lock: DataDirLock) -> Self {
+    fn new(app: App, endpoint: Endpoint, settings: &Settings, lock: DataDirLock) -> Self {
         let connections = connections::max_connections(settings.bounds.connections);
-        Self { app, listener, connections, workers: settings.workers, _lock: lock }
+        Self { app, endpoint, connections, workers: settings.workers, _lock: lock }
     }
 
     async fn assemble(
@@ -67,23 +66,20 @@ impl Server {
         dir: &DataDir,
         lock: &DataDirLock,
         clock: Arc<dyn Clock>,
-    ) -> anyhow::Result<(App, TcpListener)> {
+    ) -> anyhow::Result<(App, Endpoint)> {
         // Before the port is open, so that clients are refused instead of waiting.
         check_database_connection(settings).await?;
-        let listen = settings.listen;
-        let listener = TcpListener::bind(listen).await.with_context(|| {
-            format!("cannot listen on {listen}: stop the program that uses it, or choose another address with --listen")
-        })?;
+        let endpoint = Endpoint::open(settings).await?;
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
-            None => format!("http://{}", listener.local_addr()?),
+            None => endpoint.url()?,
         };
         let mut settings = settings.clone();
         settings.bounds.connections = connections::max_connections(settings.bounds.connections);
         let app = App::open(&settings, dir, lock, &public_url, clock).await?;
         dir.remember_url(&public_url)?;
         dir.forget_untrusted_proxy();
-        Ok((app, listener))
+        Ok((app, endpoint))
     }
 
     /// Serves until `stop`. Then waits for running requests, and returns jobs to the queue.
@@ -93,13 +89,19 @@ impl Server {
         let (chores, watch) = (chores::run_until_stopped(&app, &stop), directory::watch(&app, &stop));
         let router =
             api::router(app.clone(), dashboard::pages(), dashboard::assets(api::no_such_route), ERROR_PAGES);
-        let serving = connections::serve(self.listener, router, self.connections, stop.clone());
+        let tls = self.endpoint.tls.clone();
+        let serving = connections::serve(self.endpoint, router, self.connections, stop.clone());
+        let reloading = async {
+            if let Some(tls) = &tls {
+                tls.reload_until(&stop).await;
+            }
+        };
         let working = async {
             if let Some(worker) = &worker {
                 worker.work(stop.clone()).await;
             }
         };
-        tokio::join!(serving, working, chores, watch);
+        tokio::join!(serving, working, reloading, chores, watch);
         app.close().await;
         Ok(())
     }

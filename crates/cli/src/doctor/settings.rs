@@ -21,7 +21,10 @@ pub(super) async fn check(report: &mut Report, sources: &Sources, data: &Data) {
         Ok(settings) => settings.server,
         Err(error) => return report.fail("settings", format!("{error:#}"), ADVICE),
     };
-    report.ok("settings", "are valid");
+    match server::check_tls(&settings) {
+        Ok(()) => report.ok("settings", "are valid"),
+        Err(error) => report.fail("settings", format!("{error:#}"), ADVICE),
+    }
     if let Err(error) = check_models(report, sources, data, settings.models).await {
         report.fail("models", format!("{error:#}"), ADVICE);
     }

@@ -69,6 +69,28 @@ pub(crate) static SETTINGS: &[Setting] = &[
         }),
     },
     Setting {
+        name: "tls_cert",
+        flag: once("tls-cert", "FILE"),
+        default: DefaultValue::Described("none: plain HTTP"),
+        help: "Serve HTTPS with the certificate in this PEM file; needs tls_key",
+        read_by: SERVE_AND_CLIENT,
+        value: Value::Text(|settings, text| {
+            settings.server.tls_cert = Some(text.into());
+            Ok(())
+        }),
+    },
+    Setting {
+        name: "tls_key",
+        flag: once("tls-key", "FILE"),
+        default: DefaultValue::Described("none"),
+        help: "Read the private key of the certificate from this PEM file",
+        read_by: SERVE,
+        value: Value::Text(|settings, text| {
+            settings.server.tls_key = Some(text.into());
+            Ok(())
+        }),
+    },
+    Setting {
         name: "trusted_proxies",
         flag: Some(Flag { long: "trusted-proxy", kind: FlagKind::Repeated("CIDR") }),
         default: DefaultValue::Described("none"),

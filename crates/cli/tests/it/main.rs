@@ -29,4 +29,5 @@ mod pulls;
 mod restore;
 mod support;
 mod terminal;
+mod tls;
 mod trouble;

@@ -20,7 +20,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// For a client that continues to send.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 
-pub(super) struct ClientStream<S> {
+pub(crate) struct ClientStream<S> {
     stream: S,
     /// The timeout of a write that is blocked.
     write_timeout: Option<Pin<Box<Sleep>>>,
@@ -31,7 +31,7 @@ pub(super) struct ClientStream<S> {
 }
 
 impl<S> ClientStream<S> {
-    pub(super) fn new(stream: S, has_unread: Arc<AtomicBool>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(stream: S, has_unread: Arc<AtomicBool>, stop: CancellationToken) -> Self {
         Self { stream, write_timeout: None, has_unread, stop, lingering: None }
     }
 

@@ -62,6 +62,7 @@ mod signing_in;
 mod steps;
 mod support;
 mod tenancy;
+mod tls;
 mod transcript;
 mod views;
 mod watch;
