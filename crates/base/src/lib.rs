@@ -1,8 +1,9 @@
 //! Foundations of `store` and `traffic`: a clock that tests can move, a guard against clock jumps, a request
-//! coalescer, and SQLite with migrations and group commit.
+//! coalescer, descriptions of schema migrations, and SQLite with migrations and group commit.
 
 mod clock;
 mod coalescer;
+mod schema_change;
 pub mod sqlite;
 
 pub use clock::{
@@ -10,3 +11,4 @@ pub use clock::{
     SystemClock, TestClock,
 };
 pub use coalescer::Coalescer;
+pub use schema_change::{SchemaChange, description_problem, pending_changes};

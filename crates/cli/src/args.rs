@@ -10,6 +10,7 @@ mod key;
 mod model;
 mod project;
 mod pull;
+mod upgrade;
 mod user;
 mod views;
 
@@ -33,6 +34,7 @@ pub(crate) use project::{
     CreateProject, DeleteProject, ProjectChanges, ProjectCommand, ProjectHook, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, PullArgs, PullCommand};
+pub(crate) use upgrade::Upgrade;
 pub(crate) use user::{
     Audit, EndSession, InviteUser, RemoveUser, UserCommand, UserPassword, WithdrawInvitation,
 };
@@ -62,7 +64,7 @@ the settings file (public_url = \"…\"). The first one that has a value wins. S
 flags.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 the watched job failed, 4 not allowed,
-5 the watched job changed nothing.";
+5 the watched job changed nothing, 6 not ready for an upgrade.";
 
 const HEALTH_HELP: &str = "It asks the server at DOCWRIGHT_URL, or else the one that listens on this machine: at the address of the setting
 listen, or at 127.0.0.1:4747. It needs no API key. The exit code is 0 if the server is ready, and 1 if it isn't.";
@@ -146,6 +148,9 @@ pub(crate) enum Command {
     Health,
     /// Check everything that a server on this machine needs, and say how to fix each problem
     Doctor(Doctor),
+    /// Check what an upgrade to this version would change, and whether you can go back
+    #[command(after_help = upgrade::HELP)]
+    Upgrade(Upgrade),
     /// Back up the data directory while the server runs
     #[command(after_help = backup::BACKUP_HELP)]
     Backup(Backup),

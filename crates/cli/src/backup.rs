@@ -3,12 +3,14 @@
 mod archive;
 mod collect;
 mod disk;
+pub(crate) mod last;
 mod manifest;
-mod postgres;
+pub(crate) mod postgres;
 mod replace;
 pub(crate) mod restore;
 mod target;
 mod unpack;
+pub(crate) mod verify;
 
 use anyhow::Context;
 use serde_json::json;
@@ -40,6 +42,7 @@ pub(crate) async fn run(sources: &Sources, args: Backup) -> anyhow::Result<()> {
         anyhow::Ok(manifest)
     });
     let manifest = written.await??;
+    last::remember(&dir, &args.to, &manifest);
     let excluded: Vec<_> = not_included.iter().map(|project| &project.repository).collect();
     if args.json {
         return output::print_json(&json!({

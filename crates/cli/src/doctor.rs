@@ -6,7 +6,7 @@ mod data;
 mod databases;
 mod deletion;
 mod machine;
-mod report;
+pub(crate) mod report;
 mod repositories;
 mod running;
 mod settings;
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use store::DataDir;
 
 use crate::args::Doctor;
+use crate::output;
 use crate::settings::Sources;
 use report::Report;
 
@@ -53,6 +54,12 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
     if let Some(url) = sources.text("url", None)? {
         running::check_url(&mut report, &url).await;
     }
-    report.print(args.json)?;
+    match args.json {
+        true => {
+            let ok = !report.has_failures();
+            output::print_json(&serde_json::json!({ "ok": ok, "checks": report.checks() }))?;
+        }
+        false => report.print()?,
+    }
     Ok(if report.has_failures() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

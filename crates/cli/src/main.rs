@@ -17,6 +17,7 @@ mod model;
 mod output;
 mod serve;
 mod settings;
+mod upgrade;
 mod worker;
 
 use std::process::ExitCode;
@@ -90,6 +91,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Check(args) => return check::run(&args),
         Command::Health => client::health::run(sources).await?,
         Command::Doctor(args) => return doctor::run(sources, args).await,
+        Command::Upgrade(args) => return upgrade::run(sources, args).await,
         Command::Backup(args) => backup::run(sources, args).await?,
         Command::Restore(args) => backup::restore::run(sources, args).await?,
         Command::Completions(args) => manual::completions(&args)?,

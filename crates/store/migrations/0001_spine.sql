@@ -1,3 +1,4 @@
+-- Upgrade: Creates the tables of organizations, projects, API keys, sessions, jobs, pull requests, and secrets.
 -- Times are milliseconds since 1970, UTC. Lists are JSON.
 CREATE TABLE organizations (
     id         TEXT PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- Upgrade: Adds follow-ups, archived jobs, stored answers to repeated requests, and rate limits.
 -- Follow-ups, archive, idempotent requests and rate limits.
 ALTER TABLE jobs ADD COLUMN draft INTEGER NOT NULL DEFAULT 0;
 

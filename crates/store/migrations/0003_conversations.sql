@@ -1,3 +1,4 @@
+-- Upgrade: Adds the conversations of jobs with their models, tokens by month, and diffs of failed runs.
 -- What was said between a job and its model, and what it cost. Rows can be large, so they have a rowid.
 CREATE TABLE conversation (
     job    TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,

@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds turns between projects and deletion in steps, and gives existing jobs their place in the queue.
 -- When to ask the host for a pull request that an archived job may have left there, and how often
 -- that was done. NULL: there is nothing to ask for.
 ALTER TABLE jobs ADD COLUMN sweep_at INTEGER;

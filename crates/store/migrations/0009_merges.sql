@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds the time of each merge, and fills it in for merged pull requests.
 -- When its pull request was merged, as far as that is known.
 ALTER TABLE jobs ADD COLUMN merged_at INTEGER;
 UPDATE jobs SET merged_at = (

@@ -1,3 +1,4 @@
+-- Upgrade: Adds members, invitations, the audit log, and the choice of which source counts human readers.
 -- Who is believed about human readers: beacon, server or both.
 ALTER TABLE projects ADD COLUMN human_reads TEXT NOT NULL DEFAULT 'both';
 

@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds the changed lines and the tokens of each job, and counts the tokens of existing jobs.
 -- What a list shows of a job without reading its diff or its conversation.
 ALTER TABLE jobs ADD COLUMN added INTEGER NOT NULL DEFAULT 0;      -- lines of its change
 ALTER TABLE jobs ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;

@@ -1,3 +1,4 @@
+-- Upgrade: Adds a count of server crashes to each job, so that a job that crashes its server is recognized.
 -- How many workers died in the present step of a job's run, and how far the run had come when the last of them did.
 -- A job with two deaths is a suspect: it waits, since then, for a worker that has no other job and has been alive for
 -- so many milliseconds.

@@ -1,3 +1,4 @@
+-- Upgrade: Adds the last trusted time of each clock, so that a clock that jumps deletes nothing.
 -- The clock that deletions by age go by, and the last time at which it was right. Times are milliseconds since 1970.
 CREATE TABLE clocks (
     name           TEXT PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds who created each job, names of sessions, and networks of sign-ins; gives existing sessions an ID.
 -- Who asked for a job, as JSON; NULL: it was not recorded.
 ALTER TABLE jobs ADD COLUMN created_by TEXT;
 

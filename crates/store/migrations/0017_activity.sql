@@ -1,3 +1,4 @@
+-- Upgrade: Adds what each running job does at the moment, so that a job that waits holds no worker.
 -- What a leased job does now: 'working' (local work), 'calling' (its model), or 'waiting' (for its turn). Only a job that
 -- works takes a share of the workers from other jobs. One that waits isn't the cause if its worker dies.
 ALTER TABLE jobs ADD COLUMN activity TEXT NOT NULL DEFAULT 'working';

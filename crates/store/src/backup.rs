@@ -7,7 +7,6 @@ use base::sqlite::{read_copy, write_copy};
 use sqlx::Connection;
 
 use crate::secret::CHECK;
-use crate::sqlite::MIGRATIONS;
 use crate::{MasterKey, ProjectId, Result};
 
 /// A project in a copy.
@@ -17,9 +16,6 @@ pub struct CopiedProject {
     pub name: String,
     pub repository: String,
 }
-
-/// The number of migrations of a `docwright.db` of this version.
-pub const DATABASE_SCHEMA: usize = MIGRATIONS.len();
 
 pub async fn copied_projects(copy: &Path) -> Result<Vec<CopiedProject>> {
     let mut db = read_copy(copy).await?;

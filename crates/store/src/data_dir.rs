@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::directory_watch::DirectoryWatch;
 use crate::id::random_base62;
@@ -60,6 +61,7 @@ pub struct DataDirLock {
 }
 
 const UNTRUSTED_PROXY: &str = "untrusted-proxy";
+const LAST_BACKUP: &str = "last-backup.json";
 
 impl DataDir {
     /// Creates the directory, for its owner only, when it is missing.
@@ -218,6 +220,24 @@ impl DataDir {
 
     pub fn untrusted_proxy(&self) -> Option<String> {
         fs::read_to_string(self.path.join(UNTRUSTED_PROXY)).ok()
+    }
+
+    /// Stores what the last backup of this directory is, as JSON, for `docwright upgrade --check`.
+    pub fn remember_backup(&self, json: &str) -> Result<(), DataDirError> {
+        let path = self.path.join(LAST_BACKUP);
+        write_durably(&path, json).map_err(|source| DataDirError::Unusable { path, source })
+    }
+
+    pub fn last_backup(&self) -> Option<String> {
+        fs::read_to_string(self.path.join(LAST_BACKUP)).ok()
+    }
+
+    /// When the databases in this directory, or their write-ahead logs, were last written to.
+    pub fn newest_write(&self) -> Option<SystemTime> {
+        let databases = [self.database(), self.views()];
+        let logs = databases.each_ref().map(|database| log_of(database));
+        let modified = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
+        databases.iter().chain(&logs).filter_map(modified).max()
     }
 
     pub fn master_key(&self) -> PathBuf {

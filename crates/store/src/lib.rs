@@ -25,6 +25,7 @@ mod prompt;
 mod proposal;
 mod pull;
 mod queue;
+mod schema;
 mod secret;
 mod sql;
 mod sqlite;
@@ -41,7 +42,7 @@ pub use account::{
     LinkSession, NewProject, Organization, Project, ProjectChange, Session, Sessions,
 };
 pub use actor::Actor;
-pub use backup::{CopiedProject, DATABASE_SCHEMA, copied_projects, is_sealed_with, move_repositories};
+pub use backup::{CopiedProject, copied_projects, is_sealed_with, move_repositories};
 pub use clock::Clocks;
 pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
 pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
@@ -57,7 +58,7 @@ pub use people::{
     AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,
     Removal, Role, parse_person_name,
 };
-pub use postgres::{DatabaseUrl, PostgresStore};
+pub use postgres::{DatabaseUrl, PostgresInspection, PostgresStore, inspect_postgres};
 pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
 pub use proposal::{ClaimKind, Proposal, ProposalHolder, Proposals};
@@ -65,6 +66,7 @@ pub use pull::{Merge, NewPull, Pull, PullState, Pulls};
 pub use queue::{
     Change, Ending, LEASE, LastChange, Lease, LeaseLimits, Message, Outcome, Queue, Resume, unknown_pull,
 };
+pub use schema::{DATABASE_SCHEMA, POSTGRES_SCHEMA, pending_postgres_changes, pending_sqlite_changes};
 pub use secret::{MasterKey, SecretError, Secrets};
 pub use sqlite::SqliteStore;
 pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};

@@ -48,7 +48,7 @@ pub use reports::{
     AgentCount, Agents, Live, MissingPath, NotFound, Point, ReclassifyProgress, Referrers, RemovalProgress,
     Reports, Series, SeriesError,
 };
-pub use sqlite::{SqliteViews, VIEWS_SCHEMA};
+pub use sqlite::{SqliteViews, VIEWS_SCHEMA, pending_views_changes};
 // `Readers` is a count of distinct readers. `Visitors` is a report: such counts for the site and for each page.
 pub use views::{
     Counts, Failure, FilePart, IngestError, PageCount, Progress, Readers, Receipt, Tally, Views, Visitors,

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use base::sqlite::{Database, OpenError, Schema, WriteError};
-use base::{Clock, ClockGuard};
+use base::{Clock, ClockGuard, SchemaChange, pending_changes};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -57,6 +57,12 @@ const MIGRATIONS: &[&str] = &[
 ];
 /// The schema version of `views.db`: the number of migrations.
 pub const VIEWS_SCHEMA: usize = MIGRATIONS.len();
+
+/// What the next start changes in a `views.db` of this schema version.
+pub fn pending_views_changes(schema: usize) -> Vec<SchemaChange> {
+    pending_changes(MIGRATIONS, schema)
+}
+
 /// Commands that may wait for the keeper. Batches have their own, lower limit.
 const MAX_QUEUED_COMMANDS: usize = 4096;
 /// How long a close waits for the keeper, which may be compacting.
@@ -264,5 +270,12 @@ impl From<DamagedData> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(error)
+    }
+}
+
+#[test]
+fn every_migration_says_what_it_changes() {
+    for migration in MIGRATIONS {
+        assert_eq!(base::description_problem(migration), None, "{migration}");
     }
 }

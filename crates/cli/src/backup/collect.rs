@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use base::SystemClock;
 use base::sqlite::{DatabaseCopy, copy_databases};
+use jiff::Timestamp;
 use server::{Admin, Settings, sample};
 use store::{CopiedProject, DataDir, MasterKey};
 
@@ -30,7 +31,11 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
         Some(_) => DatabaseKind::Postgresql,
         None => DatabaseKind::Sqlite,
     };
+    let (was_in_use, began) = (dir.is_locked(), Timestamp::now());
     let schemas = copy_both_databases(dir, database, into).await?;
+    // A server may have written more during the copy. Without a server, only the copy itself writes: it moves the
+    // write-ahead log of a killed server into the database.
+    let as_of = if was_in_use || dir.is_locked() { began } else { Timestamp::now() };
     let (from, to) = (dir.path().to_owned(), into.to_owned());
     tokio::task::spawn_blocking(move || copy_samples(&from, &to)).await??;
     if let Ok(id) = fs::read(dir.path().join(ID)) {
@@ -42,7 +47,7 @@ pub(super) async fn collect(settings: &Settings, dir: &DataDir, into: &Path) -> 
     let lacks_views = database == DatabaseKind::Sqlite && !dir.has_views() && dir.known_id().is_some();
     let (repositories, not_included) = split_by_inclusion(dir, into, projects.unwrap_or_default());
     Ok(Collection {
-        about: About { database, schemas, repositories },
+        about: About { as_of, database, schemas, repositories },
         not_included,
         lacks_views,
         projects_known,

@@ -34,6 +34,9 @@ pub(super) struct Manifest {
     /// The version of the program that created the backup.
     pub(super) docwright: String,
     pub(super) created_at: String,
+    /// The backup has every write until then. Backups of earlier versions don't say it.
+    #[serde(default)]
+    as_of: Option<String>,
     pub(super) database: DatabaseKind,
     /// Schema versions, by database file.
     pub(super) schemas: BTreeMap<String, usize>,
@@ -61,6 +64,7 @@ pub(super) struct IncludedFile {
 
 /// The part of a manifest that the files do not show.
 pub(super) struct About {
+    pub(super) as_of: jiff::Timestamp,
     pub(super) database: DatabaseKind,
     pub(super) schemas: BTreeMap<String, usize>,
     pub(super) repositories: Vec<IncludedRepository>,
@@ -75,6 +79,7 @@ impl Manifest {
             format: FORMAT,
             docwright: env!("CARGO_PKG_VERSION").into(),
             created_at: crate::output::format_timestamp(jiff::Timestamp::now()),
+            as_of: Some(crate::output::format_timestamp(about.as_of)),
             database: about.database,
             schemas: about.schemas,
             master_key: files.iter().any(|file| file.path == MASTER_KEY),
@@ -108,6 +113,11 @@ impl Manifest {
             ensure!(is_sample(directory), "its manifest.json names the repository {directory:?}");
         }
         Ok(manifest)
+    }
+
+    /// The time until which the backup has every write.
+    pub(super) fn as_of(&self) -> &str {
+        self.as_of.as_ref().unwrap_or(&self.created_at)
     }
 
     pub(super) fn bytes(&self) -> u64 {

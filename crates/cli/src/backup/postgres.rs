@@ -7,9 +7,13 @@ use crate::args::quote;
 
 pub(super) fn dump_instructions(url: &DatabaseUrl) -> String {
     format!(
-        "Everything except page views is in PostgreSQL ({url}), and not in this backup. Also back it up: pg_dump --format=custom --file=docwright.pgdump {}",
-        arguments(url)
+        "Everything except page views is in PostgreSQL ({url}), and not in this backup. Also back it up: {}",
+        dump_command(url)
     )
+}
+
+pub(crate) fn dump_command(url: &DatabaseUrl) -> String {
+    format!("pg_dump --format=custom --file=docwright.pgdump {}", arguments(url))
 }
 
 pub(super) fn restore_instructions(settings: &Settings) -> String {

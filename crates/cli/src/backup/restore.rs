@@ -37,7 +37,7 @@ pub(crate) async fn run(sources: &Sources, args: Restore) -> anyhow::Result<()> 
 }
 
 /// Refuses a damaged database, and one whose schema this program does not know.
-async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+pub(super) async fn check_databases(backup: &Path, folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let backup = backup.display();
     if manifest.database == DatabaseKind::Sqlite {
         ensure!(manifest.has(DATABASE), "{backup} cannot be restored: it has no {DATABASE}");

@@ -21,41 +21,41 @@ struct Check {
     advice: Option<String>,
 }
 
-pub(super) struct Report {
+pub(crate) struct Report {
     checks: Vec<Check>,
     /// Flags for every suggested command, so that it uses the same data.
-    pub(super) repeat_flags: String,
+    pub(crate) repeat_flags: String,
 }
 
 impl Report {
-    pub(super) fn new(repeat_flags: String) -> Self {
+    pub(crate) fn new(repeat_flags: String) -> Self {
         Self { checks: Vec::new(), repeat_flags }
     }
 
-    pub(super) fn ok(&mut self, name: &'static str, message: impl Into<String>) {
+    pub(crate) fn ok(&mut self, name: &'static str, message: impl Into<String>) {
         self.checks.push(Check { name, status: Status::Ok, message: message.into(), advice: None });
     }
 
-    pub(super) fn warn(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
+    pub(crate) fn warn(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
         let advice = Some(advice.into());
         self.checks.push(Check { name, status: Status::Warn, message: message.into(), advice });
     }
 
-    pub(super) fn fail(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
+    pub(crate) fn fail(&mut self, name: &'static str, message: impl Into<String>, advice: impl Into<String>) {
         let advice = Some(advice.into());
         self.checks.push(Check { name, status: Status::Fail, message: message.into(), advice });
     }
 
-    pub(super) fn has_failures(&self) -> bool {
+    pub(crate) fn has_failures(&self) -> bool {
         self.checks.iter().any(|check| check.status == Status::Fail)
     }
 
-    pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
-        if json {
-            return output::print_json(
-                &serde_json::json!({ "ok": !self.has_failures(), "checks": self.checks }),
-            );
-        }
+    /// The checks, for the JSON of a command.
+    pub(crate) fn checks(&self) -> &impl Serialize {
+        &self.checks
+    }
+
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
         let in_color = output::supports_color(&std::io::stdout());
         for check in &self.checks {
             let (word, code) = match check.status {

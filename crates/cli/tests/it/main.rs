@@ -31,3 +31,4 @@ mod support;
 mod terminal;
 mod tls;
 mod trouble;
+mod upgrade;

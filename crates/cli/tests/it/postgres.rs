@@ -13,7 +13,7 @@ use crate::support::{Client, Serving, docwright, home, run};
 const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 /// A home whose settings name the database and the master key.
-fn home_on(database_url: &str, key: &Path) -> TempDir {
+pub(crate) fn home_on(database_url: &str, key: &Path) -> TempDir {
     let home = home();
     let settings = home.path().join(".config/docwright");
     std::fs::create_dir_all(&settings).unwrap();
@@ -22,7 +22,7 @@ fn home_on(database_url: &str, key: &Path) -> TempDir {
     home
 }
 
-fn master_key(dir: &TempDir, digits: &str) -> PathBuf {
+pub(crate) fn master_key(dir: &TempDir, digits: &str) -> PathBuf {
     let path = dir.path().join(format!("{digits}.key"));
     std::fs::write(&path, digits.repeat(16)).unwrap();
     path

@@ -1,3 +1,4 @@
+-- Upgrade: Creates the tables of organizations, projects, API keys, sessions, jobs, pull requests, and secrets.
 -- The same tables as on SQLite. Times are milliseconds since 1970, UTC; lists are JSON. Ids sort by their bytes,
 -- whatever the database's language.
 

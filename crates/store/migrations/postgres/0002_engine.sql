@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds turns between projects and deletion in steps, and gives existing jobs their place in the queue.
 -- The data directory that page views are kept in; no row: nobody keeps them yet.
 CREATE TABLE views_home (
     one BOOLEAN PRIMARY KEY CHECK (one),

@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Adds an ID and a creator to each invitation, and gives existing invitations an ID.
 -- An invitation can be spoken of without its link, and tells whose it is: a person's name, or how they came in.
 ALTER TABLE invites ADD COLUMN id TEXT COLLATE "C" NOT NULL DEFAULT '',
                     ADD COLUMN creator TEXT;

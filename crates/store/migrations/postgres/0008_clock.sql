@@ -1,3 +1,4 @@
+-- Upgrade: Adds the last trusted time of each clock, so that a clock that jumps deletes nothing.
 -- The clocks that deletions by age go by, and the last time at which each was right: the database's, and that of
 -- every server, by the id of its data directory. Times are milliseconds since 1970.
 CREATE TABLE clocks (

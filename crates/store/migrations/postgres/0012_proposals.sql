@@ -1,3 +1,4 @@
+-- Upgrade: Adds the change that each job proposes, so that equal jobs open one pull request.
 -- The change that a job is about to push, or has pushed: at most one job has each change of a project, so that equal
 -- jobs open one pull request. Changes of earlier versions have no row, and match nothing.
 CREATE TABLE proposals (

@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection};
 use super::url::DatabaseUrl;
 use crate::sql::lock_number;
 
-const MIGRATIONS: &[&str] = &[
+pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
     include_str!("../../migrations/postgres/0002_engine.sql"),
     include_str!("../../migrations/postgres/0003_merges.sql"),
@@ -24,7 +24,7 @@ const MIGRATIONS: &[&str] = &[
 /// The lock for reading and changing the schema.
 const SCHEMA: &[&str] = &["schema"];
 /// A shared lock of all servers that use the database.
-const IN_USE: &[&str] = &["in use"];
+pub(super) const IN_USE: &[&str] = &["in use"];
 
 /// Brings the schema up to date in one transaction.
 pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema) -> Result<(), OpenError> {
@@ -70,7 +70,7 @@ async fn is_in_use(db: &mut PgConnection) -> Result<bool, sqlx::Error> {
     free.bind(lock_number(IN_USE)).fetch_one(db).await.map(|free: bool| !free)
 }
 
-async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
+pub(super) async fn version(db: &mut PgConnection) -> Result<usize, sqlx::Error> {
     let made = "SELECT to_regclass('docwright_schema') IS NOT NULL";
     if !sqlx::query_scalar::<_, bool>(made).fetch_one(&mut *db).await? {
         return Ok(0);

@@ -1,3 +1,4 @@
+-- Upgrade, rewrites rows: Moves page views from single rows to compressed blocks, and counts them by hour and day.
 -- What was a row an event, until `convert.rs` has made blocks of it.
 ALTER TABLE event RENAME TO old_event;
 ALTER TABLE seen RENAME TO old_seen;

@@ -1,3 +1,4 @@
+-- Upgrade: Adds the progress of each imported log file.
 -- Files that views came from, and up to where each was read; written with the views themselves.
 CREATE TABLE import (
     project INTEGER NOT NULL,

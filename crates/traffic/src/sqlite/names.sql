@@ -1,3 +1,4 @@
+-- Upgrade: Adds counts by day of agents, referrers, and paths that were not found.
 -- Who came with a name, by day and class, for ever: products that read, hosts that link here, pages
 -- that are not there.
 CREATE TABLE named (

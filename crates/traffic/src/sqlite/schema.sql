@@ -1,3 +1,4 @@
+-- Upgrade: Creates the tables of page views.
 CREATE TABLE project (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
