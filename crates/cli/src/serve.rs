@@ -31,6 +31,7 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
         );
     }
     offer_login(&server).await?;
+    offer_project(&server, &sources.repeat_flags(&args.data)).await?;
     server.run(stop).await
 }
 
@@ -43,6 +44,16 @@ async fn offer_login(server: &Server) -> anyhow::Result<()> {
     } else if let Some(link) = server.first_login().await? {
         output::print_message(format!(
             "Nobody is signed in yet. To sign in, open this link. It works once, within 15 minutes:\n  {link}"
+        ));
+    }
+    Ok(())
+}
+
+/// Everything that a browser can do works without one.
+async fn offer_project(server: &Server, repeat_flags: &str) -> anyhow::Result<()> {
+    if server.app.accounts.projects(None).await?.is_empty() {
+        log::announce(&format!(
+            "There is no project yet. To create one without a browser: docwright project create --name docs --repository URL{repeat_flags} (a URL such as https://github.com/acme/docs, or a path on this machine)"
         ));
     }
     Ok(())

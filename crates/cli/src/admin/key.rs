@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::Admin;
-use store::{Allow, ApiKey, NewKey, ProjectId};
+use store::{Allow, ApiKey, NewKey, ProjectId, Scope};
 
 use super::{filter_organization, open, open_or_create, organization, project, record_audit};
 use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
@@ -48,10 +48,16 @@ fn print_key(sources: &Sources, args: &CreateKey, key: &ApiKey, secret: &str) ->
         return output::print_json(&object);
     }
     output::print_message(format!(
-        "Copy the API key now: you can't see it again. Commands read it from DOCWRIGHT_API_KEY. To revoke it: docwright key revoke {}{}",
+        "Copy the API key now: you can't see it again. To revoke it: docwright key revoke {}{}",
         key.id,
         sources.repeat_flags(&args.data)
     ));
+    if args.scope == Scope::Write {
+        let project = args.project.first().map_or("PROJECT", String::as_str);
+        output::print_message(format!(
+            "To start a job with it: DOCWRIGHT_API_KEY=dw_… docwright job create {project} \"Fix broken links.\" --watch"
+        ));
+    }
     output::print_line(secret)
 }
 

@@ -162,9 +162,21 @@ async fn watch_job(
     last_event: u64,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let job = watch::until_end(client, job, watching, last_event).await?;
-    print(&job, json)?;
-    Ok(watch::exit_code(&job))
+    let ended = watch::until_end(client, job, watching, last_event).await?;
+    print(&ended, json)?;
+    if let Some(number) = embedded_pull(&ended, &job.project).filter(|_| !json) {
+        let pull = format!("{} {number}", job.project);
+        output::print_message(format!(
+            "On the server's machine, to review the pull request: docwright pull view {pull}\nTo merge it: docwright pull merge {pull}"
+        ));
+    }
+    Ok(watch::exit_code(&ended))
+}
+
+/// The number of the job's pull request, if it is on Docwright itself and not on a host.
+fn embedded_pull(job: &AgentJob, project: &str) -> Option<u64> {
+    let (_, number) = job.pr_link.as_deref()?.split_once(&format!("/p/{project}/pulls/"))?;
+    number.parse().ok()
 }
 
 fn print(job: &AgentJob, json: bool) -> anyhow::Result<()> {
