@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 from .archives import Archive
-from .binary import GLIBC
+from .binary import ARCHITECTURE, GLIBC
 from .tarball import SHELLS
 
 SCRIPTS = pathlib.Path(__file__).parent / "debian"
@@ -14,7 +14,7 @@ COMPLETIONS = {"bash": "bash-completion/completions", "zsh": "zsh/vendor-complet
 CONTROL = """\
 Package: docwright
 Version: {version}
-Architecture: amd64
+Architecture: {architecture}
 Maintainer: The Docwright authors <docwright@localhost>
 Installed-Size: {size}
 Depends: libc6 (>= {glibc}), libgcc-s1, git (>= 1:2.38), ca-certificates, adduser
@@ -32,6 +32,8 @@ def make(tree, version, out):
     files.add("usr/bin/docwright", tree.program, 0o755)
     files.add("lib/systemd/system/docwright.service", tree.deploy["docwright.service"])
     files.add("etc/docwright/docwright.toml", tree.deploy["docwright.toml"])
+    for name, file in tree.deploy.items():
+        files.add(f"usr/share/doc/docwright/examples/{name}", file)
     for shell, script in tree.completions.items():
         files.add(f"usr/share/{COMPLETIONS[shell]}/{SHELLS[shell]}", script)
     for name, page in tree.pages.items():
@@ -48,7 +50,7 @@ def make(tree, version, out):
         control = root / "DEBIAN"
         control.mkdir()
         size = sum(len(content) for _, content, _, _ in files.entries.values()) // 1024
-        (control / "control").write_text(CONTROL.format(version=version, size=size, glibc=GLIBC))
+        (control / "control").write_text(CONTROL.format(version=version, architecture=ARCHITECTURE, size=size, glibc=GLIBC))
         (control / "conffiles").write_text("/etc/docwright/docwright.toml\n")
         for script in SCRIPTS.iterdir():
             (control / script.name).write_bytes(script.read_bytes())

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from .archives import Archive
+from .binary import ARCHITECTURE
 
 PACKAGES = ["libc6", "libgcc-s1", "zlib1g", "libpcre2-8-0", "dash", "git", "ca-certificates"]
 # Of git, the program itself is enough: it contains the commands, and our own code speaks HTTP to hosts.
@@ -40,7 +41,8 @@ def make(program, version, out):
     config = blob(image, encode(configuration(version, layers, packages)), "application/vnd.oci.image.config.v1+json", False)
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": described}
     index = blob(image, encode(manifest), manifest["mediaType"], False)
-    index["annotations"] = {"org.opencontainers.image.ref.name": version}
+    # The name that `podman load` gives it.
+    index["annotations"] = {"org.opencontainers.image.ref.name": f"docwright:{version}"}
     image.add("index.json", encode({"schemaVersion": 2, "manifests": [index]}))
     image.add("oci-layout", encode({"imageLayoutVersion": "1.0.0"}))
     out.write_bytes(image.bytes())
@@ -51,7 +53,7 @@ def configuration(version, layers, packages):
     health = ["CMD", "/usr/bin/docwright", "health"]
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))),
-        "architecture": "amd64",
+        "architecture": ARCHITECTURE,
         "os": "linux",
         "config": {
             "User": f"{USER}:{USER}",

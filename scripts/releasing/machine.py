@@ -68,7 +68,7 @@ class Machine:
     def docwright(self, *arguments):
         """Runs a command on the server's data, as its user."""
         as_user = ["setpriv", "--reuid=docwright", "--regid=docwright", "--clear-groups", "env", "HOME=/var/lib/docwright"]
-        command = [*self.enter, *as_user, "DOCWRIGHT_DATA=/var/lib/docwright", "docwright", *arguments]
+        command = [*self.enter, *as_user, "docwright", *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             sys.exit(f"`docwright {' '.join(arguments)}` failed in the clean system:\n{done.stderr}")
@@ -86,9 +86,9 @@ class Machine:
             time.sleep(0.1)
         sys.exit(f"{what}, even after 30 seconds:\n{self.run('journalctl', '--no-pager', '--lines=40', check=False)}")
 
-    def wait_until_ready(self):
+    def wait_until_ready(self, *flags):
         def is_ready():
-            return self.run("docwright", "health", check=False) == "ready"
+            return self.run("docwright", "health", *flags, check=False) == "ready"
 
         self.wait_until("the server is not ready", is_ready)
 

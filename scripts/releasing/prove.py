@@ -1,8 +1,9 @@
 """Installs the files of a release on clean systems, and uses them there. Needs root.
 
-- The tarball's program runs on Debian 11, which has an older C library than this machine.
+- The tarball's program runs on Debian 11, which has an older C library than this machine. On Debian 12, it shows the
+  demo, and serves.
 - The package is installed, does a job as a hardened service, upgrades the data of version 0.1.0 with every recorded
-  answer, is removed, and is purged: the data stays.
+  answer, refuses the data of a newer version, serves HTTPS at port 443, is removed, and is purged: the data stays.
 - The image's layers serve from a read-only root as a user without rights, and again after a restart on the same volume.
 """
 
@@ -10,17 +11,19 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
 
-from benches.common import free_port
 from support import ROOT
 
 from . import machine, recorded
+from .container import Container
 
 TOOLS = {"mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container", "bwrap": "bubblewrap", "skopeo": "skopeo", "umoci": "umoci"}
 FIXTURES = ROOT / "crates/server/tests/fixtures"
@@ -35,9 +38,11 @@ def run(files, is_portable):
         sys.exit(f"install these packages first: {' '.join(missing)}")
     if os.getuid() != 0:
         sys.exit("only root can boot a clean system: run this as root")
-    tarball, package, image, _ = files
-    if is_portable:
-        prove_tarball(tarball)
+    tarball, *others = files
+    prove_tarball(tarball, is_portable)
+    if not others:
+        return
+    package, image, _ = others
     try:
         prove_package(package)
     except machine.CannotBoot as why:
@@ -57,15 +62,27 @@ def say(text):
     print(f"proved: {text}", flush=True)
 
 
-def prove_tarball(tarball):
-    with machine.unpacked(machine.root("bullseye", "ca-certificates")) as root:
+def prove_tarball(tarball, is_portable):
+    if is_portable:
+        with untarred(tarball, machine.root("bullseye", "ca-certificates")) as container:
+            glibc = container.shell("ldd --version").split("\n")[0].split()[-1]
+            say(f"{container.run('--version')} runs with glibc {glibc}")
+    with untarred(tarball, machine.root("bookworm")) as container:
+        seconds = container.demo()
+        with container.serving():
+            container.run("org", "create", "--name", "Kept")
+    say(f"the tarball's program shows the demo in {seconds:.1f} s, and serves")
+
+
+@contextlib.contextmanager
+def untarred(tarball, packed):
+    """The tarball's program in a clean system."""
+    with machine.unpacked(packed) as root:
         with tarfile.open(tarball) as archive:
             archive.extractall(root / "opt", filter="tar")
         (program,) = (root / "opt").glob("*/docwright")
-        inside = ["bwrap", "--bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", "--die-with-parent", "--"]
-        version = subprocess.check_output([*inside, f"/{program.relative_to(root)}", "--version"], text=True).strip()
-        glibc = subprocess.check_output([*inside, "ldd", "--version"], text=True).split("\n")[0].split()[-1]
-    say(f"{version} runs with glibc {glibc}")
+        (root / "data").mkdir()
+        yield Container(root, root / "data", f"/{program.relative_to(root)}", {"PATH": "/usr/bin:/bin", "HOME": "/data"})
 
 
 def prove_package(package):
@@ -80,6 +97,8 @@ def prove_package(package):
             prove_demo(debian)
             prove_job(debian)
             prove_upgrade(debian)
+            prove_downgrade(debian)
+            prove_tls(debian)
             prove_removal(debian)
 
 
@@ -145,6 +164,50 @@ def prove_upgrade(debian):
     say(f"the data of version 0.1.0 is upgraded, and {compared} recorded answers are the same")
 
 
+def prove_downgrade(debian):
+    """Data that a newer version has written is refused, and stays as it is."""
+    debian.run("systemctl", "stop", "docwright")
+    database = debian.folder / "var/lib/docwright/docwright.db"
+    version = set_schema(database, 9_999)
+    before = database.read_bytes()
+    debian.run("systemctl", "start", "docwright", check=False)
+    sentence = "was written by a newer version of Docwright"
+    debian.wait_until("the server does not refuse newer data", lambda: sentence in debian.run("journalctl", "--unit=docwright", "--no-pager"))
+    debian.run("systemctl", "stop", "docwright")
+    if database.read_bytes() != before:
+        sys.exit("the data of a newer version was changed")
+    set_schema(database, version)
+    say("data of a newer version is refused with a sentence, and not changed")
+
+
+def set_schema(database, version):
+    """Returns what it was."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        (before,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {version}")
+    return before
+
+
+def prove_tls(debian):
+    """The drop-in is the one in docs/operating.md, and so is the command for the certificate."""
+    page = (ROOT / "docs/operating.md").read_text()
+    (drop_in,) = re.findall(r"```ini\n(# /etc/systemd/system/docwright\.service\.d/tls\.conf\n.*?)```", page, re.DOTALL)
+    (debian.folder / "etc/systemd/system/docwright.service.d/tls.conf").write_text(drop_in)
+    certificate, key = debian.folder / "etc/docwright/cert.pem", debian.folder / "etc/docwright/key.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=docs"]
+    subprocess.run([*make, "-keyout", key, "-out", certificate, "-addext", "subjectAltName=DNS:localhost"], check=True, stderr=subprocess.DEVNULL)
+    debian.run("chown", "docwright:", "/etc/docwright/key.pem", "/etc/docwright/cert.pem")
+    lines = ['listen = "0.0.0.0:443"', 'tls_cert = "/etc/docwright/cert.pem"', 'tls_key = "/etc/docwright/key.pem"']
+    with (debian.folder / "etc/docwright/docwright.toml").open("a") as settings:
+        settings.write("\n".join(["", *lines, ""]))
+    debian.run("systemctl", "daemon-reload")
+    debian.run("systemctl", "start", "docwright")
+    debian.wait_until_ready("--config", "/etc/docwright/docwright.toml")
+    ask = ["curl", "--silent", "--fail", "--cacert", certificate, "https://localhost/healthz"]
+    subprocess.run([*debian.enter_network, *ask], check=True, stdout=subprocess.DEVNULL)
+    say("the service serves HTTPS at port 443 with its own certificate")
+
+
 def prove_removal(debian):
     debian.run("dpkg", "--remove", "docwright")
     if (debian.folder / "usr/bin/docwright").exists() or debian.run("systemctl", "is-active", "docwright", check=False) == "active":
@@ -162,54 +225,16 @@ def prove_image(image):
         subprocess.run(["skopeo", "copy", "--quiet", f"oci-archive:{image}", f"oci:{folder}/oci:it"], check=True)
         subprocess.run(["umoci", "unpack", "--image", f"{folder}/oci:it", folder / "bundle"], check=True, stderr=subprocess.DEVNULL)
         config = json.loads((folder / "bundle/config.json").read_text())["process"]
-        if config["user"]["uid"] == 0:
+        user = config["user"]
+        if user["uid"] == 0:
             sys.exit("the image runs as root")
         (folder / "data").mkdir()
-        container = Container(folder, config)
-        shown = container.run("demo", "--once")
-        if "/pulls/1" not in shown:
-            sys.exit(f"the demo in the image opened no pull request:\n{shown}")
+        environment = {name: value for name, value in (entry.split("=", 1) for entry in config["env"])}
+        container = Container(folder / "bundle/rootfs", folder / "data", config["args"][0], environment, user["uid"], user["gid"])
+        seconds = container.demo()
         with container.serving():
             container.run("org", "create", "--name", "Kept")
         with container.serving():
             if "Kept" not in container.run("org", "list"):
                 sys.exit("the image lost its data with a restart")
-    say(f"the image shows the demo, serves from a read-only root, and keeps its volume ({image.stat().st_size / 1e6:.1f} MB)")
-
-
-class Container:
-    """The image's layers as a root that nothing can write to, with a volume and a temporary folder."""
-
-    def __init__(self, folder, config):
-        self.program = config["args"][0]
-        environment = {name: value for name, value in (entry.split("=", 1) for entry in config["env"])}
-        environment["DOCWRIGHT_LISTEN"] = f"0.0.0.0:{free_port()}"
-        user, group = str(config["user"]["uid"]), str(config["user"]["gid"])
-        self.command = [
-            "bwrap", "--ro-bind", folder / "bundle/rootfs", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-            "--bind", folder / "data", "/data", "--unshare-user", "--uid", user, "--gid", group, "--unshare-pid",
-            "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--die-with-parent", "--chdir", config["cwd"], "--clearenv",
-            *(part for name, value in environment.items() for part in ("--setenv", name, value)), "--",
-        ]
-
-    def run(self, *arguments, check=True):
-        done = subprocess.run([*self.command, self.program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if check and done.returncode:
-            sys.exit(f"`docwright {' '.join(arguments)}` failed in the image:\n{done.stdout}")
-        return done.stdout.strip()
-
-    @contextlib.contextmanager
-    def serving(self):
-        server = subprocess.Popen([*self.command, self.program, "serve"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            for _ in range(100):
-                if self.run("health", check=False) == "ready":
-                    break
-                time.sleep(0.1)
-            else:
-                sys.exit("the server in the image is not ready, even after 10 seconds")
-            yield
-        finally:
-            # The signal reaches the server through the first process of the container only by its death.
-            server.terminate()
-            server.wait(timeout=30)
+    say(f"the image shows the demo in {seconds:.1f} s, serves from a read-only root, and keeps its volume ({image.stat().st_size / 1e6:.1f} MB)")

@@ -25,7 +25,7 @@ class Tree:
         self.docs |= {f"docs/{page.name}": page.read_bytes() for page in (ROOT / "docs").iterdir() if page.is_file()}
         self.licenses = {name: (ROOT / name).read_bytes() for name in ("LICENSE-APACHE", "LICENSE-MIT")}
         self.licenses["LICENSES-DEPENDENCIES"] = bill.licenses().encode()
-        self.deploy = {file.name: file.read_bytes() for file in (ROOT / "deploy").iterdir() if file.is_file()}
+        self.deploy = {file.name: file.read_bytes() for file in (ROOT / "deploy").iterdir() if ".test." not in file.name}
 
 
 def make(tree, out):
