@@ -21,7 +21,7 @@ use store::DataDir;
 
 use crate::args::Data;
 use crate::settings::{CommandKind, Flags, Sources};
-pub(crate) use errors::exit_code;
+pub(crate) use errors::{exit_code, is_untrusted};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -35,8 +35,7 @@ impl Client {
     /// Uses the server in the settings, else the server of this machine's data directory.
     pub(crate) fn from_settings(sources: &Sources) -> anyhow::Result<Self> {
         let settings = sources.settings(CommandKind::Client, &Data::default(), &Flags::default())?;
-        let local = || DataDir::find(&sources.admin_settings(&Data::default()).ok()?.data).ok()?.url();
-        let base = settings.url.or_else(local).unwrap_or_else(|| server::DEFAULT_URL.into());
+        let base = settings.url.unwrap_or_else(|| local_url(sources));
         let key = settings.api_key.context(
             "there is no API key: set DOCWRIGHT_API_KEY to one, or create one with `docwright key create --name CLI`",
         )?;
@@ -112,6 +111,12 @@ fn add_query(request: RequestBuilder, query: &[(&str, String)]) -> RequestBuilde
 }
 
 /// Creates an HTTP client for a base URL, and removes a trailing slash from the URL.
+/// Where commands over HTTP go if no setting says it: to the server of the data directory.
+pub(crate) fn local_url(sources: &Sources) -> String {
+    let remembered = || DataDir::find(&sources.admin_settings(&Data::default()).ok()?.data).ok()?.url();
+    remembered().unwrap_or_else(|| server::DEFAULT_URL.into())
+}
+
 pub(crate) fn create_http_client(base: &str) -> anyhow::Result<(reqwest::Client, String)> {
     let invalid = || anyhow!("DOCWRIGHT_URL must be a URL such as {}", server::DEFAULT_URL);
     let base = server::parse_public_url(base).map_err(|_| invalid())?;

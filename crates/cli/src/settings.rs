@@ -85,7 +85,11 @@ impl Sources {
 
     /// The flags with which a suggested command uses the same data as this one.
     pub(crate) fn repeat_flags(&self, data: &Data) -> String {
-        let config = self.config.as_ref().map(|file| format!(" --config {}", quote(&file.to_string_lossy())));
+        let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        let config = self
+            .config
+            .as_ref()
+            .map(|file| format!(" --config {}", quote(&absolute(file).to_string_lossy())));
         config.unwrap_or_default() + &data.repeat_flags()
     }
 

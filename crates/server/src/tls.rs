@@ -1,11 +1,14 @@
 //! HTTPS without a proxy: reads a certificate and its key, and reads them again when the files change.
 
+mod expiry;
+
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use anyhow::Context;
 use app::settings::Settings;
+use base::read_small_file;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -22,6 +25,7 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first byte of every TLS handshake.
 const HANDSHAKE: u8 = 0x16;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(crate) struct Tls {
     files: Files,
@@ -46,9 +50,10 @@ struct Identity {
     key: PrivateKeyDer<'static>,
 }
 
-/// Checks whether a server with these settings would find its certificate and its key, for `docwright doctor`.
-pub fn check_tls(settings: &Settings) -> anyhow::Result<()> {
-    Tls::open(settings).map(drop)
+/// Checks whether a server with these settings would find its certificate and its key, for `docwright doctor`. Returns a
+/// warning if the certificate has expired, or soon will.
+pub fn check_tls(settings: &Settings) -> anyhow::Result<Option<String>> {
+    Ok(Tls::open(settings)?.and_then(|tls| tls.expiry_problem()))
 }
 
 impl Tls {
@@ -69,20 +74,34 @@ impl Tls {
     /// files are invalid, such as while a program replaces one after the other, the last certificate stays.
     pub(crate) async fn reload_until(self: &Arc<Self>, stop: &CancellationToken) {
         let mut ticks = interval_at(Instant::now() + RELOAD_INTERVAL, RELOAD_INTERVAL);
-        let mut last_error = None;
-        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            let tls = self.clone();
-            let reloaded = tokio::task::spawn_blocking(move || tls.reload()).await;
-            let error = reloaded.ok().and_then(Result::err).map(|error| format!("{error:#}"));
-            if let Some(error) = &error
-                && last_error.as_ref() != Some(error)
+        let mut last_problem = None;
+        let mut problem = self.expiry_problem();
+        loop {
+            if let Some(problem) = &problem
+                && last_problem.as_ref() != Some(problem)
             {
-                tracing::warn!(
-                    "the server keeps its TLS certificate, because the new one is invalid: {error}"
-                );
+                tracing::warn!("{problem}");
             }
-            last_error = error;
+            last_problem = problem;
+            let tls = self.clone();
+            let next = async {
+                ticks.tick().await;
+                tokio::task::spawn_blocking(move || tls.reload()).await
+            };
+            problem = match stop.run_until_cancelled(next).await {
+                None => return,
+                Some(Ok(Err(error))) => Some(format!(
+                    "the server keeps its TLS certificate, because the new one is invalid: {error:#}"
+                )),
+                Some(_) => self.expiry_problem(),
+            };
         }
+    }
+
+    fn expiry_problem(&self) -> Option<String> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let when = expiry::problem(current.identity.certificates.first()?)?;
+        Some(format!("the TLS certificate in {} {when}: replace it", self.files.certificates.display()))
     }
 
     fn reload(&self) -> anyhow::Result<()> {
@@ -115,193 +134,60 @@ impl Tls {
 
 impl Files {
     fn read(&self) -> anyhow::Result<Identity> {
-        let certificates = CertificateDer::pem_file_iter(&self.certificates)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| cannot_read("tls_cert", &self.certificates, "certificate", error))?;
+        let text = read_pem("tls_cert", &self.certificates)?;
+        let certificates = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+        let certificates = certificates
+            .and_then(|found| if found.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(found) })
+            .map_err(|error| not_pem("tls_cert", &self.certificates, "certificate", &error))?;
+        let text = read_pem("tls_key", &self.key)?;
+        let is_encrypted = text.windows(9).any(|word| word == b"ENCRYPTED");
         anyhow::ensure!(
-            !certificates.is_empty(),
-            "tls_cert: {} has no certificate in PEM format",
-            self.certificates.display()
+            !is_encrypted,
+            "tls_key: {0} is protected by a password: remove it with `openssl pkey -in {0} -out FILE`",
+            self.key.display()
         );
-        let key = PrivateKeyDer::from_pem_file(&self.key)
-            .map_err(|error| cannot_read("tls_key", &self.key, "private key", error))?;
+        let key = PrivateKeyDer::from_pem_slice(&text)
+            .map_err(|error| not_pem("tls_key", &self.key, "private key", &error))?;
         Ok(Identity { certificates, key })
     }
 
     fn config(&self, identity: &Identity) -> anyhow::Result<Arc<ServerConfig>> {
         let config = ServerConfig::builder().with_no_client_auth();
-        let mut config = config
-            .with_single_cert(identity.certificates.clone(), identity.key.clone_key())
-            .with_context(|| {
-                format!(
-                    "the certificate in {} and the key in {} cannot be used together",
-                    self.certificates.display(),
-                    self.key.display()
-                )
-            })?;
+        let config = config.with_single_cert(identity.certificates.clone(), identity.key.clone_key());
+        let mut config = config.map_err(|error| self.unusable(&error))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
+
+    fn unusable(&self, error: &rustls::Error) -> anyhow::Error {
+        let (certificates, key) = (self.certificates.display(), self.key.display());
+        match error {
+            rustls::Error::InconsistentKeys(_) => anyhow::anyhow!(
+                "the key in {key} is not the key of the first certificate in {certificates}: the server's certificate must come first"
+            ),
+            rustls::Error::General(_) => anyhow::anyhow!(
+                "the key in {key} cannot be used: create an RSA key of 2048 bits or more, or one of P-256, P-384 or Ed25519"
+            ),
+            error => anyhow::anyhow!("the certificate in {certificates} cannot be used: {error}"),
+        }
+    }
 }
 
-fn cannot_read(setting: &str, file: &Path, what: &str, error: pem::Error) -> anyhow::Error {
+/// Without the byte order mark that some editors write, which would hide the first line.
+fn read_pem(setting: &str, file: &Path) -> anyhow::Result<Vec<u8>> {
+    let unreadable =
+        |error: io::Error| anyhow::anyhow!("{setting}: {} cannot be read: {error}", file.display());
+    let text = read_small_file(file).map_err(unreadable)?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map(<[u8]>::to_vec).unwrap_or(text))
+}
+
+fn not_pem(setting: &str, file: &Path, what: &str, error: &pem::Error) -> anyhow::Error {
     let file = file.display();
     match error {
-        pem::Error::Io(error) => anyhow::anyhow!("{setting}: {file} cannot be read: {error}"),
         pem::Error::NoItemsFound => anyhow::anyhow!("{setting}: {file} has no {what} in PEM format"),
         _ => anyhow::anyhow!("{setting}: {file} is not valid PEM"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::io::ErrorKind;
-    use std::sync::atomic::AtomicBool;
-
-    use rustls::pki_types::ServerName;
-    use rustls::{ClientConfig, RootCertStore};
-    use tempfile::TempDir;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-    use tokio_rustls::TlsConnector;
-
-    use super::*;
-    use crate::connections::ClientStream;
-
-    struct Folder(TempDir);
-
-    impl Folder {
-        fn new() -> Self {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            Self(tempfile::tempdir().unwrap())
-        }
-
-        /// Writes a new certificate and its key, and returns the certificate.
-        fn write_identity(&self) -> CertificateDer<'static> {
-            let identity = rcgen::generate_simple_self_signed(["docs.example".into()]).unwrap();
-            self.write("cert.pem", identity.cert.pem().as_bytes());
-            self.write("key.pem", identity.signing_key.serialize_pem().as_bytes());
-            identity.cert.der().clone()
-        }
-
-        fn write(&self, name: &str, bytes: &[u8]) {
-            std::fs::write(self.0.path().join(name), bytes).unwrap();
-        }
-
-        fn settings(&self) -> Settings {
-            let mut settings = Settings::new(self.0.path().into());
-            settings.tls_cert = Some(self.0.path().join("cert.pem"));
-            settings.tls_key = Some(self.0.path().join("key.pem"));
-            settings
-        }
-
-        fn open(&self) -> Arc<Tls> {
-            Arc::new(Tls::open(&self.settings()).unwrap().unwrap())
-        }
-
-        fn error(&self) -> String {
-            let error = format!("{:#}", check_tls(&self.settings()).unwrap_err());
-            error.replace(&format!("{}/", self.0.path().display()), "")
-        }
-    }
-
-    type Connected = (tokio_rustls::client::TlsStream<DuplexStream>, TlsStream<ClientStream<DuplexStream>>);
-
-    /// A connection of a client that trusts this certificate alone.
-    async fn connect(tls: &Tls, trusted: &CertificateDer<'static>) -> Option<Connected> {
-        let mut roots = RootCertStore::empty();
-        roots.add(trusted.clone()).unwrap();
-        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        let (client, server) = duplex(4096);
-        let server = ClientStream::new(server, Arc::new(AtomicBool::new(false)), CancellationToken::new());
-        let name = ServerName::try_from("docs.example").unwrap();
-        let connecting = TlsConnector::from(Arc::new(config)).connect(name, client);
-        let (client, server) = tokio::join!(connecting, tls.accept(server));
-        Some((client.ok()?, server?))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_changed_certificate_is_used_and_an_invalid_one_is_not() {
-        let folder = Folder::new();
-        let first = folder.write_identity();
-        let tls = folder.open();
-        let stop = CancellationToken::new();
-        let reloading = tokio::spawn({
-            let (tls, stop) = (tls.clone(), stop.clone());
-            async move { tls.reload_until(&stop).await }
-        });
-        let (mut client, mut server) = connect(&tls, &first).await.unwrap();
-
-        let second = folder.write_identity();
-        let key = std::fs::read(folder.0.path().join("key.pem")).unwrap();
-        for half_written in [&b""[..], b"-----BEGIN PRIVATE KEY-----\nMIG", &[0xff; 9]] {
-            folder.write("key.pem", half_written);
-            tokio::time::sleep(RELOAD_INTERVAL * 2).await;
-            assert!(connect(&tls, &first).await.is_some() && connect(&tls, &second).await.is_none());
-        }
-        folder.write("key.pem", &key);
-        tokio::time::sleep(RELOAD_INTERVAL * 2).await;
-        assert!(connect(&tls, &second).await.is_some() && connect(&tls, &first).await.is_none());
-
-        client.write_all(b"old connections stay").await.unwrap();
-        let mut read = [0; 20];
-        server.read_exact(&mut read).await.unwrap();
-        assert_eq!(&read, b"old connections stay");
-        stop.cancel();
-        reloading.await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_nothing_is_disconnected() {
-        let folder = Folder::new();
-        let certificate = folder.write_identity();
-        let (_client, mut server) = connect(&folder.open(), &certificate).await.unwrap();
-        let began = Instant::now();
-        let writing = async {
-            server.write_all(&[0; 100_000]).await?;
-            server.flush().await
-        };
-        assert_eq!(writing.await.unwrap_err().kind(), ErrorKind::TimedOut);
-        assert_eq!(began.elapsed().as_secs(), 30);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_finish_its_handshake_is_disconnected() {
-        let folder = Folder::new();
-        folder.write_identity();
-        let (mut client, server) = duplex(4096);
-        client.write_all(&[HANDSHAKE, 3, 1]).await.unwrap();
-        let began = Instant::now();
-        assert!(folder.open().accept(server).await.is_none());
-        assert_eq!(began.elapsed(), HANDSHAKE_TIMEOUT);
-    }
-
-    #[test]
-    fn each_problem_with_the_files_is_a_sentence() {
-        let folder = Folder::new();
-        assert_eq!(
-            folder.error(),
-            "tls_cert: cert.pem cannot be read: No such file or directory (os error 2)"
-        );
-        folder.write_identity();
-        let (cert, key) = (folder.0.path().join("cert.pem"), folder.0.path().join("key.pem"));
-        let key_text = std::fs::read(&key).unwrap();
-        folder.write("key.pem", &std::fs::read(&cert).unwrap());
-        assert_eq!(folder.error(), "tls_key: key.pem has no private key in PEM format");
-        folder.write("cert.pem", &key_text);
-        assert_eq!(folder.error(), "tls_cert: cert.pem has no certificate in PEM format");
-        folder.write("cert.pem", b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n");
-        assert_eq!(folder.error(), "tls_cert: cert.pem is not valid PEM");
-        folder.write_identity();
-        folder.write("key.pem", &key_text);
-        let of_another = "the certificate in cert.pem and the key in key.pem cannot be used together";
-        assert!(folder.error().starts_with(of_another), "{}", folder.error());
-        let mut settings = folder.settings();
-        settings.tls_key = None;
-        assert_eq!(
-            check_tls(&settings).unwrap_err().to_string(),
-            "tls_cert is set, but tls_key is not: set both, or neither"
-        );
-    }
-}
+mod tests;

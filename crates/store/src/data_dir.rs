@@ -229,7 +229,7 @@ impl DataDir {
     }
 
     pub fn last_backup(&self) -> Option<String> {
-        fs::read_to_string(self.path.join(LAST_BACKUP)).ok()
+        String::from_utf8(base::read_small_file(&self.path.join(LAST_BACKUP)).ok()?).ok()
     }
 
     /// When the databases in this directory, or their write-ahead logs, were last written to.

@@ -3,12 +3,12 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use server::Admin;
-use store::{Allow, ApiKey, NewKey, ProjectId, Scope};
+use store::{Allow, ApiKey, DataDir, NewKey, ProjectId, Scope};
 
 use super::{filter_organization, open, open_or_create, organization, project, record_audit};
-use crate::args::{CreateKey, KeyCommand, List, RevokeKey};
-use crate::output;
+use crate::args::{CreateKey, KeyCommand, List, RevokeKey, quote};
 use crate::settings::Sources;
+use crate::{client, output};
 
 pub(crate) async fn run(sources: &Sources, command: KeyCommand) -> anyhow::Result<()> {
     match command {
@@ -55,10 +55,21 @@ fn print_key(sources: &Sources, args: &CreateKey, key: &ApiKey, secret: &str) ->
     if args.scope == Scope::Write {
         let project = args.project.first().map_or("PROJECT", String::as_str);
         output::print_message(format!(
-            "To start a job with it: DOCWRIGHT_API_KEY=dw_… docwright job create {project} \"Fix broken links.\" --watch"
+            "To start a job with it:\n  export {}DOCWRIGHT_API_KEY=dw_…\n  docwright job create {project} \"Fix broken links.\" --watch",
+            server_variable(sources, args)
         ));
     }
     output::print_line(secret)
+}
+
+/// `DOCWRIGHT_URL=… ` if commands over HTTP would not find the server of this data directory by themselves.
+fn server_variable(sources: &Sources, args: &CreateKey) -> String {
+    let url = || DataDir::find(&sources.admin_settings(&args.data).ok()?.data).ok()?.url();
+    let is_found = |url: &String| *url == client::local_url(sources);
+    url()
+        .filter(|url| !is_found(url))
+        .map(|url| format!("DOCWRIGHT_URL={} ", quote(&url)))
+        .unwrap_or_default()
 }
 
 /// The organization of the key, and the projects that it is restricted to. The projects determine the organization.

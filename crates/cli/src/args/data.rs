@@ -30,9 +30,11 @@ impl Data {
         Ok(())
     }
 
-    /// Both flags as they were set, for a command that this one suggests.
+    /// Both flags as they were set, for a command that this one suggests. It may be run in another folder.
     pub(crate) fn repeat_flags(&self) -> String {
-        let data = self.data.as_ref().map(|dir| format!(" --data {}", quote(&dir.to_string_lossy())));
+        let absolute = |dir: &PathBuf| std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+        let data =
+            self.data.as_ref().map(|dir| format!(" --data {}", quote(&absolute(dir).to_string_lossy())));
         let url = self.database_url.as_ref().map(|url| format!(" --database-url {}", quote(url)));
         data.unwrap_or_default() + &url.unwrap_or_default()
     }
@@ -56,7 +58,8 @@ mod tests {
         let repeat = |data: &str| Data { data: Some(data.into()), database_url: None }.repeat_flags();
         assert_eq!(Data::default().repeat_flags(), "");
         assert_eq!(repeat("/srv/a-1.b"), " --data /srv/a-1.b");
-        assert_eq!(repeat("my docs; it's"), r" --data 'my docs; it'\''s'");
+        assert_eq!(repeat("/my docs; it's"), r" --data '/my docs; it'\''s'");
+        assert!(repeat("docs").ends_with("/docs") && repeat("docs").starts_with(" --data /"));
         let url = Data { data: None, database_url: Some("postgres://a@h/d?x=1&y".into()) };
         assert_eq!(url.repeat_flags(), " --database-url 'postgres://a@h/d?x=1&y'");
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::manifest::{ID, Manifest};
 use super::{disk, restore, unpack};
@@ -48,15 +49,31 @@ impl std::error::Error for TemporaryDirectoryError {}
 /// Unpacks the backup into the temporary directory, and removes that copy again.
 pub(crate) async fn verify(backup: &Path) -> anyhow::Result<VerifiedBackup> {
     let name = backup.display();
-    ensure!(std::fs::metadata(backup).is_ok(), "there is no backup at {name}");
+    let found = std::fs::metadata(backup);
+    ensure!(found.is_ok(), "there is no backup at {name}");
+    // To open a FIFO can take forever.
+    ensure!(found.is_ok_and(|found| found.is_file() || found.is_dir()), "{name} is not a backup");
     let draft = disk::create_draft(&std::env::temp_dir(), "docwright-verify-").map_err(unwritable)?;
-    let (from, into) = (backup.to_owned(), draft.path().to_owned());
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        verified = verify_in(backup, draft.path()) => verified,
+        _ = async { tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} } } => {
+            // The copy can have the master key, so it must not stay. A thread still writes it; this ends that, too.
+            drop(draft);
+            std::process::exit(1);
+        }
+    }
+}
+
+async fn verify_in(backup: &Path, folder: &Path) -> anyhow::Result<VerifiedBackup> {
+    let (from, into) = (backup.to_owned(), folder.to_owned());
     let unpacked = tokio::task::spawn_blocking(move || unpack::unpack(&from, &into)).await?;
     let manifest = unpacked.map_err(|error| if is_disk_full(&error) { unwritable(error) } else { error })?;
-    restore::check_databases(backup, draft.path(), &manifest).await?;
+    restore::check_databases(backup, folder, &manifest).await?;
+    let name = backup.display();
     let as_of = manifest.as_of().parse();
     let as_of = as_of.with_context(|| format!("{name} cannot be restored: its manifest.json has no time"))?;
-    let directory_id = std::fs::read_to_string(draft.path().join(ID)).ok();
+    let directory_id = std::fs::read_to_string(folder.join(ID)).ok();
     Ok(VerifiedBackup { manifest, as_of, directory_id })
 }
 

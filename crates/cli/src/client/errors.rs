@@ -83,10 +83,24 @@ pub(super) fn append(error: anyhow::Error, text: &str) -> anyhow::Error {
 
 pub(super) fn unreachable(base: &str, error: reqwest::Error) -> anyhow::Error {
     let cause = output::root_cause(&error);
+    if is_untrusted(&cause) {
+        return anyhow::Error::new(Unreachable(format!("{base} {}", untrusted(&cause))));
+    }
     let problem = if error.is_timeout() { "does not answer in time" } else { "cannot be reached" };
     anyhow::Error::new(Unreachable(format!(
         "{base} {problem} ({cause}): start the server with `docwright serve`, or set DOCWRIGHT_URL to its address"
     )))
+}
+
+/// Whether a connection failed because of the server's certificate.
+pub(crate) fn is_untrusted(cause: &str) -> bool {
+    cause.contains("invalid peer certificate")
+}
+
+pub(crate) fn untrusted(cause: &str) -> String {
+    format!(
+        "has a certificate that this machine does not trust ({cause}): use the name that the certificate is for, or set SSL_CERT_FILE to a PEM file with the certificate of its authority"
+    )
 }
 
 pub(super) fn truncated_response() -> anyhow::Error {

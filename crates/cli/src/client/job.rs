@@ -10,9 +10,9 @@ use serde_json::json;
 use store::MAX_LABEL_CHARS;
 use wire::{AgentJob, CreateJob as NewJob, FollowUp, JobEvent, JobList, JobPull, Quotation};
 
-use super::{Client, encode_segment, progress, watch};
+use super::{Client, encode_segment, local_url, progress, watch};
 use crate::args::{
-    ArchiveJob, CreateJob, DiffJob, JobArgs, JobCommand, ListJobs, MessageJob, ViewJob, WatchArgs,
+    ArchiveJob, CreateJob, Data, DiffJob, JobArgs, JobCommand, ListJobs, MessageJob, ViewJob, WatchArgs,
 };
 use crate::output;
 use crate::settings::Sources;
@@ -47,6 +47,7 @@ async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> 
         client.post(&format!("/v2/agent/{}/job", encode_segment(&args.project)), &new).await?;
     if args.watching.watch {
         return watch_job(
+            sources,
             &client,
             &JobArgs { project: args.project, id: job.id },
             &args.watching,
@@ -60,8 +61,10 @@ async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     output::print_message(format!(
-        "Started the job. To follow it: docwright job view {} {} --watch",
-        args.project, job.id
+        "Started the job. To follow it: docwright job view {} {} --watch{}",
+        args.project,
+        job.id,
+        sources.repeat_flags(&Data::default())
     ));
     output::print_line(job.id)?;
     Ok(ExitCode::SUCCESS)
@@ -70,7 +73,7 @@ async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> 
 async fn view(sources: &Sources, args: ViewJob) -> anyhow::Result<ExitCode> {
     let client = Client::from_settings(sources)?;
     if args.watching.watch {
-        return watch_job(&client, &args.job, &args.watching, 0, args.json).await;
+        return watch_job(sources, &client, &args.job, &args.watching, 0, args.json).await;
     }
     let job = fetch(&client, &args.job).await?;
     if args.json {
@@ -91,7 +94,7 @@ async fn message(sources: &Sources, args: MessageJob) -> anyhow::Result<ExitCode
     let body = FollowUp { prompt: read_prompt(&args.prompt)?, context: read_context(&args.context)? };
     let job: AgentJob = client.post(&path(&args.job, "/message"), &body).await?;
     if args.watching.watch {
-        return watch_job(&client, &args.job, &args.watching, last_event, args.json).await;
+        return watch_job(sources, &client, &args.job, &args.watching, last_event, args.json).await;
     }
     print(&job, args.json)?;
     Ok(ExitCode::SUCCESS)
@@ -156,6 +159,7 @@ async fn list(sources: &Sources, args: ListJobs) -> anyhow::Result<()> {
 }
 
 async fn watch_job(
+    sources: &Sources,
     client: &Client,
     job: &JobArgs,
     watching: &WatchArgs,
@@ -165,9 +169,13 @@ async fn watch_job(
     let ended = watch::until_end(client, job, watching, last_event).await?;
     print(&ended, json)?;
     if let Some(number) = embedded_pull(&ended, &job.project).filter(|_| !json) {
-        let pull = format!("{} {number}", job.project);
+        let flags = match client.base() == local_url(sources) {
+            true => sources.repeat_flags(&Data::default()),
+            false => " --data DIR, on the server's machine with its data directory".to_owned(),
+        };
+        let pull = format!("{} {number}{flags}", job.project);
         output::print_message(format!(
-            "On the server's machine, to review the pull request: docwright pull view {pull}\nTo merge it: docwright pull merge {pull}"
+            "To review the pull request: docwright pull view {pull}\nTo merge it: docwright pull merge {pull}"
         ));
     }
     Ok(watch::exit_code(&ended))

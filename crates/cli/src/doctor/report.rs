@@ -67,7 +67,7 @@ impl Report {
             output::print_colored(format!(
                 "{word}  {:<15} {}",
                 check.name,
-                output::sanitize(&check.message)
+                output::sanitize(&check.message.replace('\n', "\u{fffd}"))
             ))?;
             if let Some(advice) = &check.advice {
                 output::print_line(format!("      {:<15} -> {advice}", ""))?;

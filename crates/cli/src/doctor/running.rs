@@ -26,6 +26,11 @@ pub(super) async fn check_local_server(report: &mut Report, dir: &DataDir) {
         Err(Unready::Reported(reason)) => {
             report.fail("server", format!("{url}: {reason}"), "do what the message says")
         }
+        Err(Unready::NoAnswer(reason)) if client::is_untrusted(&reason) => report.warn(
+            "server",
+            format!("runs at {url}, but its certificate is not trusted on this machine: {reason}"),
+            "set SSL_CERT_FILE to a PEM file with the certificate of its authority, and check again",
+        ),
         Err(Unready::NoAnswer(reason)) => report.fail(
             "server",
             format!("runs, but {url} does not answer: {reason}"),

@@ -22,7 +22,10 @@ pub(super) async fn check(report: &mut Report, sources: &Sources, data: &Data) {
         Err(error) => return report.fail("settings", format!("{error:#}"), ADVICE),
     };
     match server::check_tls(&settings) {
-        Ok(()) => report.ok("settings", "are valid"),
+        Ok(None) => report.ok("settings", "are valid"),
+        Ok(Some(problem)) => {
+            report.warn("settings", problem, "the server reads the new one within 10 seconds")
+        }
         Err(error) => report.fail("settings", format!("{error:#}"), ADVICE),
     }
     if let Err(error) = check_models(report, sources, data, settings.models).await {

@@ -86,7 +86,7 @@ fn a_suggested_command_can_be_copied() {
         let output = shell.args(["-c", &format!("\"$BIN\" {next}")]).output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{next}: {message}");
-        next = message.split_once(after).unwrap().1.trim().to_owned();
+        next = message.split_once(after).unwrap().1.lines().next().unwrap_or_default().to_owned();
     }
 }
 

@@ -57,7 +57,10 @@ fn a_terminal_shows_each_step_once_and_within_its_width() {
         let matching = rows.iter().filter(|row| row.contains(&format!("s  {step}")));
         assert_eq!(matching.count(), 1, "{step}: {rows:?}");
     }
-    for row in &rows {
+    let (steps, hints): (Vec<&str>, Vec<&str>) = rows.iter().partition(|row| row.starts_with('\x1b'));
+    let merge = format!("To merge it: docwright pull merge {} 1", client.project);
+    assert!(hints.len() == 2 && hints[1] == merge, "{hints:?}");
+    for row in steps {
         let text = row.strip_prefix("\x1b[32m✓\x1b[0m ").unwrap_or_else(|| panic!("{row:?}"));
         let fits = text.chars().count() + 2 < 40 || text.contains("s  ended ");
         assert!(fits && !text.contains('\x1b'), "{row:?}");

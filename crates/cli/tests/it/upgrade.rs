@@ -175,7 +175,8 @@ fn without_check_the_command_says_what_upgrades_the_data() {
     let output = run(home.path(), &["upgrade", "--data", "my data"]);
     assert_eq!(output.status.code(), Some(2));
     let message = text(output);
-    assert!(message.contains("docwright upgrade --check --data 'my data'"), "{message}");
+    let data = home.path().canonicalize().unwrap().join("my data");
+    assert!(message.contains(&format!("docwright upgrade --check --data '{}'", data.display())), "{message}");
     let both = run(home.path(), &["upgrade", "--check", "a", "--data", "b"]);
     assert_eq!(both.status.code(), Some(2));
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);

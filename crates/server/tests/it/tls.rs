@@ -48,7 +48,7 @@ async fn a_server_with_a_certificate_serves_https() {
     let events = events.text().await.unwrap();
     assert!(events.contains("Pull request #1 is open"), "{events}");
     let login = format!("{}/login?token=wrong", server.url);
-    assert_eq!(client.get(login).send().await.unwrap().status(), 403);
+    assert_eq!(client.get(login).send().await.unwrap().status(), 410, "pages are served, too");
 }
 
 #[tokio::test]
