@@ -33,7 +33,7 @@ def make(tree, version, out):
     files.add("lib/systemd/system/docwright.service", tree.deploy["docwright.service"])
     files.add("etc/docwright/docwright.toml", tree.deploy["docwright.toml"])
     for name, file in tree.deploy.items():
-        files.add(f"usr/share/doc/docwright/examples/{name}", file)
+        files.add(f"usr/share/doc/docwright/deploy/{name}", file)
     for shell, script in tree.completions.items():
         files.add(f"usr/share/{COMPLETIONS[shell]}/{SHELLS[shell]}", script)
     for name, page in tree.pages.items():

@@ -149,8 +149,8 @@ def prove_upgrade(debian):
     debian.run("systemctl", "stop", "docwright")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["tar", "--extract", "--no-same-owner", "--file", fixture / "sqlite.tar.zst", "--directory", folder], check=True)
-        shutil.rmtree(debian.folder / "var/lib/docwright")
-        shutil.copytree(f"{folder}/data", debian.folder / "var/lib/docwright")
+        shutil.rmtree(debian.folder / "var/lib/docwright/data")
+        shutil.copytree(f"{folder}/data", debian.folder / "var/lib/docwright/data")
         shutil.copytree(f"{folder}/docs.git", debian.folder / "fixture/docs.git")
     debian.run("chown", "-R", "docwright:", "/var/lib/docwright", "/fixture")
     # Jobs that were active stay so: nothing does them.
@@ -167,7 +167,7 @@ def prove_upgrade(debian):
 def prove_downgrade(debian):
     """Data that a newer version has written is refused, and stays as it is."""
     debian.run("systemctl", "stop", "docwright")
-    database = debian.folder / "var/lib/docwright/docwright.db"
+    database = debian.folder / "var/lib/docwright/data/docwright.db"
     version = set_schema(database, 9_999)
     before = database.read_bytes()
     debian.run("systemctl", "start", "docwright", check=False)
@@ -214,7 +214,7 @@ def prove_removal(debian):
         sys.exit("the package is removed, but the server is still there")
     said = debian.run("dpkg", "--purge", "docwright")
     left = [path for path in ("etc/docwright", "lib/systemd/system/docwright.service") if (debian.folder / path).exists()]
-    if left or not (debian.folder / "var/lib/docwright/docwright.db").exists() or "/var/lib/docwright stays" not in said:
+    if left or not (debian.folder / "var/lib/docwright/data/docwright.db").exists() or "/var/lib/docwright stays" not in said:
         sys.exit(f"after the purge, {left} is left, or the data is gone, or nobody says so:\n{said}")
     say("the package is removed and purged; the data stays, and the package says so")
 

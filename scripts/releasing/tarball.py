@@ -21,11 +21,11 @@ class Tree:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([program, "man", "--dir", folder], check=True)
             self.pages = {page.name: page.read_bytes() for page in pathlib.Path(folder).iterdir()}
-        self.docs = {path: (ROOT / path).read_bytes() for path in ("README.md", "CHANGELOG.md")}
+        self.docs = {path: (ROOT / path).read_bytes() for path in ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")}
         self.docs |= {f"docs/{page.name}": page.read_bytes() for page in (ROOT / "docs").iterdir() if page.is_file()}
         self.licenses = {name: (ROOT / name).read_bytes() for name in ("LICENSE-APACHE", "LICENSE-MIT")}
         self.licenses["LICENSES-DEPENDENCIES"] = bill.licenses().encode()
-        self.deploy = {file.name: file.read_bytes() for file in (ROOT / "deploy").iterdir() if ".test." not in file.name}
+        self.deploy = {file.name: file.read_bytes() for file in (ROOT / "deploy").iterdir() if file.is_file()}
 
 
 def make(tree, out):

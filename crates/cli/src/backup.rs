@@ -91,5 +91,5 @@ fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, projec
             quote(&key.to_string_lossy())
         )),
     }
-    output::print_message(format!("Backed up {} files, {} bytes.", manifest.files.len(), manifest.bytes()));
+    output::print_message(format!("Backed up {} bytes. Files: {}.", manifest.bytes(), manifest.files.len()));
 }

@@ -30,16 +30,19 @@ pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
             "This server runs no jobs, because --workers is 0, and no other process can run them without a PostgreSQL database. Set --workers to at least 1.",
         );
     }
-    offer_login(&server).await?;
-    offer_project(&server, &sources.repeat_flags(&args.data)).await?;
+    let repeat_flags = sources.repeat_flags(&args.data);
+    offer_login(&server, &repeat_flags).await?;
+    offer_project(&server, &repeat_flags).await?;
     server.run(stop).await
 }
 
 /// The login link is a secret, so it is printed to a terminal and never to a log.
-async fn offer_login(server: &Server) -> anyhow::Result<()> {
+async fn offer_login(server: &Server, repeat_flags: &str) -> anyhow::Result<()> {
     if !std::io::stderr().is_terminal() {
         if !server.app.sessions.has_live_session().await? {
-            log::announce("Nobody is signed in yet. To sign in, run `docwright login` and open its link.");
+            log::announce(&format!(
+                "Nobody is signed in yet. To sign in, run `docwright login{repeat_flags}` and open its link."
+            ));
         }
     } else if let Some(link) = server.first_login().await? {
         output::print_message(format!(
@@ -53,7 +56,7 @@ async fn offer_login(server: &Server) -> anyhow::Result<()> {
 async fn offer_project(server: &Server, repeat_flags: &str) -> anyhow::Result<()> {
     if server.app.accounts.projects(None).await?.is_empty() {
         log::announce(&format!(
-            "There is no project yet. To create one without a browser: docwright project create --name docs --repository URL{repeat_flags} (a URL such as https://github.com/acme/docs, or a path on this machine)"
+            "There is no project yet. To create one without a browser, with the URL of its repository or a path on this machine: docwright project create --name docs --repository URL{repeat_flags}"
         ));
     }
     Ok(())

@@ -97,7 +97,10 @@ pub(crate) fn is_untrusted(cause: &str) -> bool {
     cause.contains("invalid peer certificate")
 }
 
-pub(crate) fn untrusted(cause: &str) -> String {
+fn untrusted(cause: &str) -> String {
+    if cause.contains("CaUsedAsEndEntity") {
+        return "uses the certificate of an authority as its own: create one with `openssl req … -addext basicConstraints=critical,CA:FALSE`".into();
+    }
     format!(
         "has a certificate that this machine does not trust ({cause}): use the name that the certificate is for, or set SSL_CERT_FILE to a PEM file with the certificate of its authority"
     )

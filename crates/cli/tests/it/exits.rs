@@ -209,6 +209,7 @@ fn health_asks_the_server_without_a_key() {
     let ask =
         |name: &str, value: &str| docwright(home.path()).arg("health").env(name, value).output().unwrap();
     for (name, value) in [
+        ("LANG", "C: found by its data directory".to_owned()),
         ("DOCWRIGHT_LISTEN", format!("0.0.0.0:{port}")),
         ("DOCWRIGHT_LISTEN", format!("127.0.0.1:{port}")),
         ("DOCWRIGHT_URL", format!("http://127.0.0.1:{port}")),
