@@ -83,4 +83,4 @@ def licenses():
         for text in {file.read_text(errors="replace").strip() for file in files} or {f"({package['license']})"}:
             users.setdefault(text, []).append(f"{package['name']} {package['version']}")
     head = "Docwright contains the following packages. Each text is the license of the packages above it.\n"
-    return "\n".join([head, *(f"{'=' * 78}\n{', '.join(names)}\n{'=' * 78}\n\n{text}\n" for text, names in sorted(users.items(), key=lambda entry: entry[1]))])
+    return "\n".join([head, *(f"{'=' * 78}\n{', '.join(names)}\n{'=' * 78}\n\n{text}\n" for text, names in sorted(users.items(), key=lambda entry: (entry[1], entry[0])))])
