@@ -7,10 +7,10 @@ use clap::Args as Arguments;
 use super::Data;
 
 pub(super) const HELP: &str = "\
-`docwright serve` upgrades the data when it starts. Run `docwright upgrade --check` with the new
-version before that. The check reads both databases and verifies the last backup. It changes
-nothing in the data directory. It unpacks the backup into the temporary directory (TMPDIR), and
-removes that copy in the end.
+Before you start a new version, run its `docwright upgrade --check`: the new `docwright serve`
+upgrades the data when it starts. The check reads both databases, verifies the last backup, and
+changes nothing in the data directory. To verify the backup, it unpacks a copy into the temporary
+directory (TMPDIR), and removes that copy in the end.
 
 Exit codes: 0 ready, 1 the data directory or the settings cannot be used, 2 wrong usage,
 6 not ready: do what the lines marked `fail` say first.";
