@@ -13,6 +13,7 @@ mod problem;
 
 use crate::files::{self, Files, FilesError};
 use crate::page_list;
+use crate::prefetch::prefetch;
 use crate::site::Site;
 pub use change::check_change;
 use page::{check_page, link_problem};
@@ -22,7 +23,9 @@ pub use problem::{Problem, ProblemKind, added_problems};
 pub fn check(files: &dyn Files) -> Result<Vec<Problem>, FilesError> {
     let mut site = Site::with_names(files);
     let mut problems = Vec::new();
-    for file in page_list::pages(files) {
+    let pages = page_list::pages(files);
+    prefetch(files, &pages)?;
+    for file in pages {
         let Some(text) = files::read_text(files, &file)? else { continue };
         let page = site.add_page(&file, &text);
         problems.extend(check_page(&file, &text, &page));

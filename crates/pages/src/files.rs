@@ -7,6 +7,7 @@ use std::sync::Arc;
 use regex::RegexBuilder;
 
 use crate::paths::Paths;
+use crate::prefetch::{growing_chunks, has_binary_name};
 
 /// A larger file is never read as text.
 pub const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
@@ -64,9 +65,18 @@ pub trait Tree: Send + Sync {
     /// The bytes of a regular file. Fails with [`FilesError::NotFound`] when there is none at `path`. Fails with
     /// [`FilesError::TooLarge`], and loads nothing, when the file has more than `max_bytes`.
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, FilesError>;
+    /// Announces that these files will be read. A tree that fetches files when they are read fetches all of them now.
+    /// Paths that don't exist are ignored.
+    fn prefetch(&self, _paths: &[&str]) -> Result<(), FilesError> {
+        Ok(())
+    }
 }
 
 impl Tree for &dyn Tree {
+    fn prefetch(&self, paths: &[&str]) -> Result<(), FilesError> {
+        (**self).prefetch(paths)
+    }
+
     fn list(&self) -> Result<Vec<Entry>, FilesError> {
         (**self).list()
     }
@@ -100,6 +110,8 @@ pub trait Files {
     fn paths(&self) -> Arc<Paths>;
     /// The current text of a file. Fails if it is not UTF-8, or is larger than [`MAX_TEXT_BYTES`].
     fn read(&self, path: &str) -> Result<String, FilesError>;
+    /// Announces that these files will be read. See [`Tree::prefetch`].
+    fn prefetch(&self, paths: &[&str]) -> Result<(), FilesError>;
     /// Creates or replaces a file.
     fn write(&mut self, path: &str, text: String) -> Result<(), FilesError>;
     /// Moves a file to a path that doesn't exist yet.
@@ -117,24 +129,31 @@ pub trait Files {
         self.paths().files.iter().cloned().collect()
     }
 
-    /// The lines that contain `text`, ignoring case, at most `limit` of them. Files that are not text are skipped.
+    /// The lines that contain `text`, ignoring case, at most `limit` of them. Files that are not text are skipped,
+    /// and so are files with the names of images, fonts and the like.
     fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, FilesError> {
         let mut hits = Vec::new();
         let Ok(pattern) = RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build() else {
             return Err(FilesError::refused("", "the text to search for is too long"));
         };
-        for path in &self.paths().files {
-            let content = match self.read(path) {
-                Err(FilesError::NotText { .. }) => continue,
-                other => other?,
-            };
-            let lines = content.lines().enumerate().filter(|(_, line)| pattern.is_match(line));
-            for (index, line) in lines.take(limit - hits.len()) {
-                let text = line.chars().take(MAX_HIT_CHARS).collect();
-                hits.push(Hit { path: path.clone(), line: index + 1, text });
-            }
-            if hits.len() == limit {
-                break;
+        let paths = self.paths();
+        let searched: Vec<_> =
+            paths.files.iter().map(String::as_str).filter(|path| !has_binary_name(path)).collect();
+        for chunk in growing_chunks(&searched) {
+            self.prefetch(chunk)?;
+            for path in chunk {
+                let content = match self.read(path) {
+                    Err(FilesError::NotText { .. }) => continue,
+                    other => other?,
+                };
+                let lines = content.lines().enumerate().filter(|(_, line)| pattern.is_match(line));
+                for (index, line) in lines.take(limit - hits.len()) {
+                    let text = line.chars().take(MAX_HIT_CHARS).collect();
+                    hits.push(Hit { path: (*path).to_owned(), line: index + 1, text });
+                }
+                if hits.len() == limit {
+                    return Ok(hits);
+                }
             }
         }
         Ok(hits)

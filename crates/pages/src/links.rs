@@ -5,6 +5,8 @@ use std::ops::Range;
 use crate::destination::Destination;
 use crate::files::{Files, FilesError};
 use crate::page_info::PageLink;
+use crate::path;
+use crate::route;
 use crate::site::{LinkOutcome, Site};
 
 /// When at least this many absolute links are broken, and more than one in [`PLAUSIBLE_SHARE`], the meaning of `/` is
@@ -35,6 +37,25 @@ pub enum LinkFault {
     NoSuchAnchor {
         page: String,
     },
+}
+
+impl BrokenLink {
+    /// The path of the site that the link leads to, where `root` is the folder of the docs. `None` for a link whose page
+    /// exists, and for one that leaves the docs.
+    pub fn missing_path(&self, root: &str) -> Option<String> {
+        if self.fault != LinkFault::NoSuchPage {
+            return None;
+        }
+        let destination = Destination::parse(&self.destination)?;
+        let file = match destination.path.strip_prefix('/') {
+            Some(absolute) => path::normalize("", absolute)?,
+            None => {
+                path::below(&path::normalize(path::parent(&self.file), &destination.path)?, root)?.to_owned()
+            }
+        };
+        let page = route::page_path(&file).unwrap_or(&file);
+        Some(format!("/{}", page.trim_end_matches('/')))
+    }
 }
 
 /// Every broken link within the site, by file and position.

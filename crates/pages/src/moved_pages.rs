@@ -15,7 +15,7 @@ use crate::route;
 use crate::site::Site;
 
 /// Names of versions without a number.
-const VERSIONS: WordList =
+pub(crate) const VERSIONS: WordList =
     WordList("next latest stable current canary nightly unreleased legacy versioned_docs");
 /// Placeholder names, in examples of how to write a link.
 const PLACEHOLDERS: WordList = WordList("url link file filename page path example here name foo bar baz");
@@ -133,7 +133,7 @@ fn is_version(name: &str) -> bool {
 }
 
 /// `en`, `pt-BR`, `zh_Hans`. To be safe, all names of two letters count as languages.
-fn is_language(name: &str) -> bool {
+pub(crate) fn is_language(name: &str) -> bool {
     let (language, region) = name.split_once(['-', '_']).unwrap_or((name, "us"));
     let letters = |part: &str| part.chars().all(|c| c.is_ascii_alphabetic());
     let is_script = region.len() == 4 && region.starts_with(|c: char| c.is_ascii_uppercase());

@@ -222,6 +222,11 @@ impl<T: Tree> Files for Overlay<T> {
         self.put(path, text.into_bytes())
     }
 
+    fn prefetch(&self, paths: &[&str]) -> Result<(), FilesError> {
+        let is_unchanged = |path: &&&str| !self.changes.0.contains_key(**path);
+        self.tree.prefetch(&paths.iter().filter(is_unchanged).copied().collect::<Vec<_>>())
+    }
+
     fn rename(&mut self, from: &str, to: &str) -> Result<(), FilesError> {
         self.check_path(from)?;
         self.check_path(to)?;

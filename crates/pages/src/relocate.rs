@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::files::{Files, FilesError};
+use crate::prefetch::prefetch;
 use crate::route;
 use crate::splice::{line_of, splice};
 use navigation::Navigation;
@@ -91,10 +92,10 @@ fn read_texts(
     moved: &str,
 ) -> Result<BTreeMap<String, String>, FilesError> {
     let mut texts = BTreeMap::new();
-    for file in paths {
-        if !route::is_page(file) && Navigation::at(file).is_none() && file != moved {
-            continue;
-        }
+    let is_read = |file: &&String| route::is_page(file) || Navigation::at(file).is_some() || *file == moved;
+    let read: Vec<_> = paths.iter().filter(is_read).collect();
+    prefetch(files, &read)?;
+    for file in read {
         match files.read(file) {
             Ok(text) => drop(texts.insert(file.clone(), text)),
             Err(FilesError::NotText { .. }) => {}

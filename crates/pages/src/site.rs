@@ -18,6 +18,7 @@ use crate::page_info::{self, PageInfo};
 use crate::page_list;
 use crate::path;
 use crate::paths::Paths;
+use crate::prefetch::prefetch;
 use crate::route;
 use crate::served_paths::{self, ServedPaths};
 
@@ -59,7 +60,9 @@ impl Site {
     pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
         let mut site = Self::with_names(files);
         site.paths.files.iter().for_each(|file| site.index.add_file(file));
-        for file in page_list::pages(files) {
+        let pages = page_list::pages(files);
+        prefetch(files, &pages)?;
+        for file in pages {
             let Some(text) = files::read_text(files, &file)? else { continue };
             let page = site.add_page(&file, &text);
             site.index.add_page(&file, page.title(&text).as_deref(), &page.headings);

@@ -15,6 +15,7 @@ use crate::files::{self, Files, FilesError};
 use crate::frontmatter::FrontMatter;
 use crate::markdown::Page;
 use crate::path;
+use crate::prefetch::prefetch;
 use crate::route;
 use crate::site::{LinkOutcome, Site};
 
@@ -84,9 +85,9 @@ impl<'a> Side<'a> {
                 }
             }
         }
-        for target in
-            targets.into_iter().filter(|target| !self.site.pages.contains_key(target)).collect::<Vec<_>>()
-        {
+        targets.retain(|target| !self.site.pages.contains_key(target));
+        prefetch(self.files, &targets.iter().collect::<Vec<_>>())?;
+        for target in targets {
             if let Some(text) = self.text(&target)? {
                 self.site.add_page(&target, &text);
             }
@@ -166,6 +167,7 @@ impl Change<'_> {
         let pattern = removed.and_then(pattern);
         let unchanged = |file: &&String| route::is_page(file) && !changed.contains(file);
         let pages: Vec<String> = self.before.site.files().iter().filter(unchanged).cloned().collect();
+        prefetch(self.before.files, &pages)?;
         for page in pages {
             let Some(text) = self.before.text(&page)? else { continue };
             let is_checked =
@@ -220,7 +222,9 @@ impl Change<'_> {
         let pages: Vec<String> =
             self.before.site.files().iter().filter(|file| route::is_page(file)).cloned().collect();
         let step = pages.len().div_ceil(MAX_SAMPLED_PAGES).max(1);
-        for page in pages.into_iter().step_by(step) {
+        let sampled: Vec<String> = pages.into_iter().step_by(step).collect();
+        prefetch(self.before.files, &sampled)?;
+        for page in sampled {
             if let (false, Some(text)) =
                 (self.before.site.pages.contains_key(&page), self.before.text(&page)?)
             {

@@ -15,6 +15,7 @@ use crate::files::{self, Files, FilesError};
 use crate::markdown::Page;
 use crate::navigation::{Format, NavigationFile};
 use crate::path;
+use crate::prefetch::prefetch;
 use crate::route;
 use crate::site::{LinkOutcome, Site};
 use crate::splice::LineIndex;
@@ -92,11 +93,12 @@ fn needs_no_entry(file: &str) -> bool {
 
 /// Reads the navigation files of a tree.
 pub(super) fn read(files: &dyn Files, site: &Site) -> Result<Vec<Nav>, FilesError> {
+    let read = |path: &str| NavigationFile::at(path).filter(|file| file.format != Format::Contents);
+    let paths: Vec<_> = site.navigation_files().iter().filter(|path| read(path).is_some()).collect();
+    prefetch(files, &paths)?;
     let mut navs = Vec::new();
-    for path in site.navigation_files() {
-        let Some(file) = NavigationFile::at(path).filter(|file| file.format != Format::Contents) else {
-            continue;
-        };
+    for path in paths {
+        let Some(file) = read(path) else { continue };
         if let Some(text) = files::read_text(files, path)? {
             navs.extend(read_file(file, path, &text));
         }

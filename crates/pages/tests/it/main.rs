@@ -16,6 +16,7 @@ mod overlay;
 mod page;
 mod path_rules;
 mod paths;
+mod redirects;
 mod relocate;
 mod repairs;
 mod routes;

@@ -1,0 +1,173 @@
+//! Weighs the clues for a target.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::matching::Candidate;
+
+/// What speaks for a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clue {
+    pub(crate) target: String,
+    pub(crate) kind: ClueKind,
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ClueKind {
+    SamePage,
+    SpelledAlike,
+    RedirectTwin,
+    Renamed,
+    RenamedIntoFolder,
+    RenamedThenNamed,
+    ParallelEdition,
+    ParallelPrefix,
+    ParallelName,
+    FolderRule,
+    FolderRuleOnce,
+    FolderRuleMixed,
+    FolderToPage,
+    SpecificNameMoved,
+    NameMoved,
+    SpecificName,
+    NameNear,
+    NameElsewhere,
+    NameGeneric,
+    NameShared,
+    IndexOfFolder,
+    FolderIndex,
+    WordsContained,
+    WordsAlike,
+    SameTitle,
+    SameHeadings,
+    Section,
+}
+
+/// Where a clue comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    History,
+    Redirects,
+    Names,
+}
+
+impl ClueKind {
+    /// Clues of one group come from the same source, so they say no more together than alone.
+    fn group(self) -> Group {
+        match self {
+            Self::Renamed
+            | Self::RenamedIntoFolder
+            | Self::RenamedThenNamed
+            | Self::SameTitle
+            | Self::SameHeadings => Group::History,
+            Self::RedirectTwin
+            | Self::ParallelEdition
+            | Self::ParallelPrefix
+            | Self::ParallelName
+            | Self::FolderRule
+            | Self::FolderRuleOnce
+            | Self::FolderRuleMixed
+            | Self::FolderToPage => Group::Redirects,
+            _ => Group::Names,
+        }
+    }
+
+    /// How often such a clue is right on sites whose people chose redirects.
+    fn prior(self) -> f64 {
+        match self {
+            Self::SamePage => 0.99,
+            Self::SpelledAlike => 0.98,
+            Self::RedirectTwin => 0.9,
+            Self::Renamed => 0.97,
+            Self::RenamedIntoFolder => 0.7,
+            Self::RenamedThenNamed => 0.8,
+            Self::ParallelEdition => 0.97,
+            Self::ParallelPrefix => 0.97,
+            Self::FolderRule => 0.97,
+            Self::FolderRuleOnce => 0.9,
+            Self::FolderRuleMixed => 0.7,
+            Self::FolderToPage => 0.6,
+            Self::SpecificNameMoved => 0.955,
+            Self::SpecificName => 0.85,
+            Self::ParallelName => 0.7,
+            Self::NameMoved => 0.9,
+            Self::NameNear => 0.85,
+            Self::NameElsewhere => 0.8,
+            Self::NameGeneric => 0.4,
+            Self::NameShared => 0.5,
+            Self::IndexOfFolder => 0.8,
+            Self::FolderIndex => 0.7,
+            Self::WordsContained => 0.7,
+            Self::WordsAlike => 0.4,
+            Self::SameTitle => 0.8,
+            Self::SameHeadings => 0.7,
+            Self::Section => 0.2,
+        }
+    }
+}
+
+/// A prior counts as much as this many redirects of the site.
+const PRIOR_WEIGHT: f64 = 10.0;
+/// How much a clue of another group adds to the best one. Clues are never independent of each other.
+const AGREEMENT: f64 = 0.5;
+/// Two targets with almost the same confidence can't both be right.
+const RIVAL: f64 = 0.9;
+
+/// How reliable each kind of clue is on a site.
+#[derive(Debug, Default)]
+pub(crate) struct Reliability(HashMap<ClueKind, (usize, usize)>);
+
+impl Reliability {
+    /// Records whether a clue for a redirect of the site was right.
+    pub(crate) fn record(&mut self, kind: ClueKind, is_right: bool) {
+        let (right, all) = self.0.entry(kind).or_default();
+        *right += usize::from(is_right);
+        *all += 1;
+    }
+
+    fn of(&self, kind: ClueKind) -> f64 {
+        let (right, all) = self.0.get(&kind).copied().unwrap_or_default();
+        (right as f64 + PRIOR_WEIGHT * kind.prior()) / (all as f64 + PRIOR_WEIGHT)
+    }
+
+    /// The targets of clues, with the most probable one first.
+    pub(crate) fn rank(&self, clues: Vec<Clue>) -> Vec<Candidate> {
+        let mut by_target: BTreeMap<String, Vec<Clue>> = BTreeMap::new();
+        for clue in clues {
+            by_target.entry(clue.target.clone()).or_default().push(clue);
+        }
+        let candidate = |(target, clues): (String, Vec<Clue>)| {
+            let best = clues.iter().max_by(|a, b| self.of(a.kind).total_cmp(&self.of(b.kind)))?;
+            let (confidence, reason) = (self.combine(&clues), best.reason.clone());
+            Some(Candidate { target, confidence, reason })
+        };
+        let mut candidates: Vec<Candidate> = by_target.into_iter().filter_map(candidate).collect();
+        candidates.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        doubt_rivals(&mut candidates);
+        candidates
+    }
+
+    /// The confidence of the best clue, raised by the best clue of each other group.
+    fn combine(&self, clues: &[Clue]) -> f64 {
+        let mut groups: BTreeMap<Group, f64> = BTreeMap::new();
+        for clue in clues {
+            let best = groups.entry(clue.kind.group()).or_default();
+            *best = best.max(self.of(clue.kind));
+        }
+        let mut found: Vec<f64> = groups.into_values().collect();
+        found.sort_by(|a, b| b.total_cmp(a));
+        let doubt = |(index, confidence): (usize, &f64)| {
+            (1.0 - confidence).powf(if index == 0 { 1.0 } else { AGREEMENT })
+        };
+        1.0 - found.iter().enumerate().map(doubt).product::<f64>()
+    }
+}
+
+/// Lowers the first confidence if the second one is almost as high.
+fn doubt_rivals(candidates: &mut [Candidate]) {
+    if let [first, second, ..] = candidates {
+        let nearness = (second.confidence / first.confidence - RIVAL) / (1.0 - RIVAL);
+        first.confidence *= 1.0 - 0.4 * nearness.max(0.0);
+        second.confidence = second.confidence.min(first.confidence);
+    }
+}

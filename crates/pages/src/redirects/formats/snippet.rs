@@ -1,0 +1,32 @@
+//! Redirects as a person adds them to the settings of a web server.
+
+use crate::redirects::existing::Redirect;
+
+/// Lines for nginx, Caddy, and a file `_redirects`, each as a block of Markdown with a sentence in front.
+pub fn snippets(redirects: &[Redirect]) -> [String; 3] {
+    let lines = |line: fn(&Redirect) -> String| redirects.iter().map(line).collect::<String>();
+    [
+        block("nginx", "nginx", &lines(nginx)),
+        block("Caddy", "caddy", &lines(caddy)),
+        block("a file `_redirects`", "text", &lines(plain)),
+    ]
+}
+
+fn block(server: &str, language: &str, lines: &str) -> String {
+    format!("For {server}:\n\n```{language}\n{lines}```")
+}
+
+/// Both forms of the address, because a server looks at the slash.
+fn nginx(redirect: &Redirect) -> String {
+    let Redirect { from, to } = redirect;
+    format!("location = {from} {{ return 301 {to}; }}\nlocation = {from}/ {{ return 301 {to}; }}\n")
+}
+
+fn caddy(redirect: &Redirect) -> String {
+    let Redirect { from, to } = redirect;
+    format!("redir {from} {to} 301\nredir {from}/ {to} 301\n")
+}
+
+fn plain(redirect: &Redirect) -> String {
+    format!("{} {} 301\n", redirect.from, redirect.to)
+}

@@ -1,0 +1,285 @@
+//! Finds the redirects of a site and where it keeps them, and adds new ones there.
+
+use std::collections::BTreeMap;
+
+use crate::files::{Files, FilesError, read_text};
+use crate::frontmatter::FrontMatter;
+use crate::kind::FileKind;
+use crate::markdown::Page;
+use crate::page_list;
+use crate::path;
+
+use super::existing::Redirect;
+use super::formats::{docusaurus, front_matter, json_file, lines_file, mkdocs, netlify};
+use super::layout::{Generator, Layout};
+use super::site_pages::{SitePage, SitePages};
+
+/// The front matter keys with the address of a page itself.
+const OWN_ADDRESS: [&str; 4] = ["slug", "url", "permalink", "id"];
+
+/// The pages and the redirects of a site, and where new redirects belong.
+#[derive(Debug)]
+pub struct SiteRedirects {
+    /// The folder that `/` of the site stands for.
+    pub root: String,
+    pub pages: SitePages,
+    /// The redirects that the site has, in all formats.
+    pub redirects: Vec<Redirect>,
+    /// Files that were left alone, one sentence each.
+    pub notes: Vec<String>,
+    store: Option<Store>,
+    files: BTreeMap<String, String>,
+}
+
+/// Where a site keeps its redirects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Store {
+    /// A file with all of them.
+    File(String, Format),
+    /// The front matter of each target, under this key.
+    FrontMatter(&'static str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Mintlify,
+    Vercel,
+    Lines,
+    Netlify,
+    MkDocs,
+    Docusaurus,
+}
+
+/// The files with new redirects.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Path, new text, and the redirects that were added to it.
+    pub files: Vec<(String, String, Vec<Redirect>)>,
+    /// Redirects that a person must add.
+    pub left: Vec<Redirect>,
+}
+
+impl SiteRedirects {
+    /// Reads the settings and the pages of a site.
+    pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
+        let layout = Layout::find(files)?;
+        let mut site = Self {
+            root: layout.root.clone(),
+            pages: SitePages::default(),
+            redirects: Vec::new(),
+            notes: Vec::new(),
+            store: None,
+            files: BTreeMap::new(),
+        };
+        site.read_stores(files, &layout)?;
+        site.read_pages(files, &layout)?;
+        Ok(site)
+    }
+
+    fn read_stores(&mut self, files: &dyn Files, layout: &Layout) -> Result<(), FilesError> {
+        let mut found: Vec<(bool, Store)> = Vec::new();
+        for (file, format) in store_files(files, layout) {
+            let Some(text) = read_text(files, &file)? else { continue };
+            if format == Format::MkDocs && !mkdocs::has_plugin(&text)
+                || format == Format::Docusaurus && !text.contains("plugin-client-redirects")
+            {
+                continue;
+            }
+            match format.read(&text) {
+                Some(redirects) => {
+                    // The generator's own file is where its redirects belong.
+                    let is_used = !redirects.is_empty()
+                        || Some(&file) == layout.settings.as_ref()
+                        || format == Format::Lines;
+                    self.redirects.extend(redirects);
+                    found.push((is_used, Store::File(file, format)));
+                }
+                None => self
+                    .notes
+                    .push(format!("`{file}` was left alone, because its redirects can't be parsed.")),
+            }
+        }
+        let key = self.front_matter_key(files, layout)?;
+        found.extend(key.map(|key| (true, Store::FrontMatter(key))));
+        found.sort_by_key(|(is_used, _)| !is_used);
+        self.store = found.into_iter().next().map(|(_, store)| store);
+        Ok(())
+    }
+
+    fn front_matter_key(
+        &self,
+        files: &dyn Files,
+        layout: &Layout,
+    ) -> Result<Option<&'static str>, FilesError> {
+        let settings = layout.settings.as_deref().unwrap_or_default();
+        Ok(match layout.generator {
+            Generator::Hugo => Some("aliases"),
+            Generator::Jekyll => {
+                let text = read_text(files, settings)?.unwrap_or_default();
+                text.contains("jekyll-redirect-from").then_some("redirect_from")
+            }
+            _ => None,
+        })
+    }
+
+    fn read_pages(&mut self, files: &dyn Files, layout: &Layout) -> Result<(), FilesError> {
+        let mut pages = Vec::new();
+        for file in page_list::pages(files) {
+            let Some(text) = read_text(files, &file)? else { continue };
+            let page = Page::parse(&file, &text);
+            let Some(route) = layout.address(&file, &text, &page.front) else { continue };
+            if matches!(self.store, Some(Store::FrontMatter(_))) {
+                let aliases = aliases(&page.front, &text, &route);
+                self.redirects.extend(aliases.map(|from| Redirect::new(from, route.clone())));
+            }
+            let headings = page.headings.iter().map(|heading| heading.text.clone()).collect();
+            pages.push(SitePage { route: route.clone(), title: page.title(&text), headings });
+            self.files.entry(route).or_insert(file);
+        }
+        self.pages = SitePages::new(pages);
+        Ok(())
+    }
+
+    /// The pages with their files.
+    pub fn pages_with_files(&self) -> impl Iterator<Item = (&SitePage, &str)> {
+        self.pages.pages.iter().filter_map(|page| Some((page, self.file_at(&page.route)?)))
+    }
+
+    /// The file of the page at an address.
+    pub fn file_at(&self, route: &str) -> Option<&str> {
+        self.files.get(route).map(String::as_str)
+    }
+
+    /// Adds redirects where the site keeps them. Each must lead to a page.
+    pub fn add(&self, files: &dyn Files, new: &[Redirect]) -> Result<Additions, FilesError> {
+        let mut additions = Additions::default();
+        if new.is_empty() {
+            return Ok(additions);
+        }
+        match &self.store {
+            None => additions.left = new.to_vec(),
+            Some(Store::File(file, format)) => {
+                let text = read_text(files, file)?.unwrap_or_default();
+                let renamed: Option<Vec<Redirect>> =
+                    new.iter().map(|redirect| self.in_format(*format, redirect)).collect();
+                match renamed.and_then(|renamed| format.add(&text, &renamed)) {
+                    Some(text) => additions.files.push((file.clone(), text, new.to_vec())),
+                    None => additions.left = new.to_vec(),
+                }
+            }
+            Some(Store::FrontMatter(key)) => self.add_to_pages(files, key, new, &mut additions)?,
+        }
+        Ok(additions)
+    }
+
+    /// A redirect as the format has it. MkDocs has the names of files.
+    fn in_format(&self, format: Format, redirect: &Redirect) -> Option<Redirect> {
+        match format {
+            Format::MkDocs => {
+                let file = self.file_at(&redirect.to)?;
+                let from = format!("{}.md", redirect.from.trim_matches('/'));
+                Some(Redirect::new(from, path::below(file, &self.root)?))
+            }
+            _ => Some(redirect.clone()),
+        }
+    }
+
+    fn add_to_pages(
+        &self,
+        files: &dyn Files,
+        key: &str,
+        new: &[Redirect],
+        additions: &mut Additions,
+    ) -> Result<(), FilesError> {
+        let mut by_file: BTreeMap<&str, Vec<&Redirect>> = BTreeMap::new();
+        for redirect in new {
+            match self.file_at(&redirect.to) {
+                Some(file) => by_file.entry(file).or_default().push(redirect),
+                None => additions.left.push(redirect.clone()),
+            }
+        }
+        for (file, redirects) in by_file {
+            let mut text = read_text(files, file)?.unwrap_or_default();
+            let mut added = Vec::new();
+            for redirect in redirects {
+                match front_matter::add(&text, key, &redirect.from) {
+                    Some(new) => {
+                        text = new;
+                        added.push(redirect.clone());
+                    }
+                    None => additions.left.push(redirect.clone()),
+                }
+            }
+            if !added.is_empty() {
+                additions.files.push((file.to_owned(), text, added));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Format {
+    fn read(self, text: &str) -> Option<Vec<Redirect>> {
+        match self {
+            Self::Mintlify | Self::Vercel => json_file::read(text),
+            Self::Lines => Some(lines_file::read(text)),
+            Self::Netlify => netlify::read(text),
+            Self::MkDocs => mkdocs::read(text),
+            Self::Docusaurus => docusaurus::read(text),
+        }
+    }
+
+    fn add(self, text: &str, new: &[Redirect]) -> Option<String> {
+        match self {
+            Self::Mintlify => json_file::add(text, new, false),
+            Self::Vercel => json_file::add(text, new, true),
+            Self::Lines => lines_file::add(text, new),
+            Self::Netlify => netlify::add(text, new),
+            Self::MkDocs => mkdocs::add(text, new),
+            Self::Docusaurus => docusaurus::add(text, new),
+        }
+    }
+}
+
+/// The files that can have redirects, with those nearest to the root first. Of each format, only the first one counts.
+fn store_files(files: &dyn Files, layout: &Layout) -> Vec<(String, Format)> {
+    let paths = files.paths();
+    let format_of = |file: &str| match FileKind::of(file) {
+        FileKind::Mintlify => Some(Format::Mintlify),
+        FileKind::Vercel => Some(Format::Vercel),
+        FileKind::RedirectsFile => Some(Format::Lines),
+        FileKind::Netlify => Some(Format::Netlify),
+        FileKind::MkDocs => Some(Format::MkDocs),
+        _ if layout.generator == Generator::Docusaurus && Some(file) == layout.settings.as_deref() => {
+            Some(Format::Docusaurus)
+        }
+        _ => None,
+    };
+    let is_own = |file: &str| !file.split('/').any(|part| part == "node_modules");
+    let found = paths.files.iter().filter(|file| is_own(file));
+    let mut found: Vec<(String, Format)> =
+        found.filter_map(|file| Some((file.clone(), format_of(file)?))).collect();
+    // A site has either generator; its settings are the nearest ones.
+    found.retain(|(file, format)| {
+        !matches!(format, Format::Mintlify | Format::MkDocs) || Some(file) == layout.settings.as_ref()
+    });
+    found.sort_by_key(|(file, _)| (Some(file) != layout.settings.as_ref(), file.split('/').count()));
+    let mut seen: Vec<Format> = Vec::new();
+    found.retain(|(_, format)| {
+        !seen.contains(format) && {
+            seen.push(*format);
+            true
+        }
+    });
+    found
+}
+
+/// The addresses of a page's redirects in its front matter.
+fn aliases<'f>(front: &'f FrontMatter, text: &'f str, route: &'f str) -> impl Iterator<Item = String> + 'f {
+    let own: Vec<&str> = OWN_ADDRESS.iter().filter_map(|key| front.get(text, key)).collect();
+    let is_alias = move |address: &&String| !own.contains(&address.as_str()) && **address != route;
+    front.addresses.iter().filter(is_alias).map(move |address| match address.starts_with('/') {
+        true => address.clone(),
+        false => format!("{}/{address}", route.rsplit_once('/').map_or("", |(folder, _)| folder)),
+    })
+}
