@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use machine::Trouble;
+use pages::redirects::History;
 use pages::{Edits, Files, FilesError};
 use serde_json::{Map, Value};
 
@@ -25,6 +26,8 @@ pub struct Task<'a> {
     pub allow: Allow,
     /// The folder of the docs. Without it, the docs are the whole repository.
     pub docs_path: Option<&'a str>,
+    /// Renamed and removed pages, from which the offline editor proposes redirects.
+    pub history: Option<&'a History>,
 }
 
 /// A stored message of a conversation.

@@ -11,6 +11,7 @@ mod matcher;
 mod modifiers;
 mod parser;
 mod phrases;
+mod redirects;
 mod replace;
 mod report;
 mod run;

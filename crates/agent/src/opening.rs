@@ -76,6 +76,8 @@ pub(crate) fn named_pages(task: &Task<'_>, files: &dyn Files) -> String {
         named = likely_pages(&prompt, &paths);
         named.truncate(1);
     }
+    // A page that cannot be fetched is not shown.
+    let _ = pages::prefetch(files, &named);
     let show = |path: &&str| {
         let text = files.read(path).ok()?;
         let beginning = text.split_inclusive('\n').take(MAX_NAMED_LINES).map(str::len).sum::<usize>();

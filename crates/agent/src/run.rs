@@ -256,6 +256,7 @@ impl<'a> Run<'a> {
         let mut space = self.sizes.max_results();
         (self.has_calls, self.failed_in_answer) = (true, false);
         let last = turn.calls.len() - 1;
+        self.bench.prefetch(&turn.calls[..turn.calls.len().min(MAX_CALLS)])?;
         for n in self.order(turn) {
             let call = &turn.calls[n];
             if self.progress.is_cancelled() {

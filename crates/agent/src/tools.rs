@@ -14,7 +14,7 @@ use crate::call_reader::{
 };
 use crate::edit::EditError;
 use crate::editor::{AgentError, StepKind};
-use crate::model::{Profile, Tool, ToolCall};
+use crate::model::{Arguments, Profile, Tool, ToolCall};
 
 #[cfg(test)]
 pub(crate) use definitions::tools;
@@ -87,6 +87,15 @@ impl<'a> Workbench<'a> {
 
     pub(crate) fn files(&self) -> &dyn Files {
         &*self.files
+    }
+
+    /// Announces the files that the calls of an answer name.
+    pub(crate) fn prefetch(&self, calls: &[ToolCall]) -> Result<(), AgentError> {
+        let path = |call: &ToolCall| match &call.arguments {
+            Arguments::Json(arguments) => Some(self.clean_path(arguments.get("path")?.as_str()?)),
+            Arguments::Broken(_) => None,
+        };
+        Ok(pages::prefetch(&*self.files, &calls.iter().filter_map(path).collect::<Vec<_>>())?)
     }
 
     /// Runs a call. The model can react to a failed call, but an error ends the run.

@@ -21,6 +21,7 @@ mod plain_text;
 mod published_files;
 mod redirects;
 mod site;
+mod site_roots;
 mod svg;
 mod verdict;
 
@@ -41,7 +42,7 @@ pub(super) fn judge<'a>(
     additions: &Additions<'a>,
     violations: &mut Vec<Violation<'a>>,
 ) {
-    let judge = Judge::new(change);
+    let judge = Judge::new(change, policy.docs_path);
     files::judge(change, policy, violations);
     let (mut before, mut after) = parse_files(&judge, policy, violations);
     includes::read_as_included(&judge, additions, &mut before, &mut after);

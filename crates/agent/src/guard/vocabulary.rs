@@ -6,8 +6,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use pages::{
-    Ambiguity, Attribute, AttributeValue, Construct, ConstructKind, Element, Enclosure, FileKind, FilesError,
-    Kind, MAX_TEXT_BYTES, Reading, ScalarType, Tree, WordList, constructs, split_info,
+    Ambiguity, Attribute, AttributeValue, Construct, ConstructKind, Element, Enclosure, Entry, FileKind,
+    FilesError, Kind, MAX_TEXT_BYTES, Reading, ScalarType, Tree, WordList, constructs, growing_chunks,
+    split_info,
 };
 
 use super::named_files::NamedFiles;
@@ -16,6 +17,8 @@ use super::url;
 
 /// How much of the tree is read.
 const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
+/// With less than this left of it, few files fit, and the others would be fetched in vain.
+const MIN_BYTES_LEFT: usize = 4 * 1024;
 
 /// Folders with third-party files, tests and drafts, which are not part of a site.
 const EXCLUDED_FOLDERS: WordList = WordList(
@@ -108,32 +111,45 @@ impl DocsUsage {
             image_labels: HashSet::new(),
             files: NamedFiles::default(),
         };
+        let mut entries = base.list().ok()?;
+        entries.retain(|entry| entry.kind == Kind::File && is_read(&entry.path));
+        docs.read_files(base, &entries);
+        Some(docs)
+    }
+
+    fn read_files(&mut self, base: &dyn Tree, entries: &[Entry]) {
         let mut bytes_left = MAX_TREE_BYTES;
-        for entry in base.list().ok()? {
-            let kind = FileKind::of(&entry.path);
-            if entry.kind != Kind::File
-                || kind == FileKind::Html
-                || !is_judged(kind)
-                || is_excluded(&entry.path)
-            {
-                continue;
+        for chunk in growing_chunks(entries) {
+            if bytes_left < MIN_BYTES_LEFT {
+                break;
             }
+            let paths: Vec<_> = chunk.iter().map(|entry| entry.path.as_str()).collect();
+            if base.prefetch(&paths).is_err() {
+                self.is_partial = true;
+                break;
+            }
+            self.read_chunk(base, &paths, &mut bytes_left);
+        }
+    }
+
+    fn read_chunk(&mut self, base: &dyn Tree, paths: &[&str], bytes_left: &mut usize) {
+        for path in paths {
+            let kind = FileKind::of(path);
             // The content of an unreadable file is unknown, so the guard refuses it.
-            let bytes = match base.read(&entry.path, MAX_TEXT_BYTES.min(bytes_left)) {
+            let bytes = match base.read(path, MAX_TEXT_BYTES.min(*bytes_left)) {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    docs.is_partial |= matches!(error, FilesError::Tree(_));
+                    self.is_partial |= matches!(error, FilesError::Tree(_));
                     continue;
                 }
             };
-            bytes_left -= bytes.len();
+            *bytes_left -= bytes.len();
             let Ok(text) = std::str::from_utf8(&bytes) else { continue };
             for construct in constructs(kind, text) {
-                docs.learn(kind, &construct);
-                docs.files.learn(&entry.path, &construct);
+                self.learn(kind, &construct);
+                self.files.learn(path, &construct);
             }
         }
-        Some(docs)
     }
 
     /// Constructs that only the wary reading finds, such as a tag in indented code, mostly don't count as used.
@@ -369,6 +385,11 @@ pub(super) fn directive_name(directive: &str) -> &str {
 /// The package of a name such as `a.b.C` or `a.b::C`.
 fn package_of(name: &str) -> &str {
     name.trim().trim_start_matches('~').split(['.', ':', '(']).next().unwrap_or_default()
+}
+
+fn is_read(path: &str) -> bool {
+    let kind = FileKind::of(path);
+    kind != FileKind::Html && is_judged(kind) && !is_excluded(path)
 }
 
 fn is_excluded(path: &str) -> bool {

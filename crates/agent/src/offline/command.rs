@@ -16,15 +16,23 @@ pub(super) enum Command {
     FixLinks,
     FixSpelling,
     Bump(Bump),
+    /// Adds redirects for these addresses. Without any, for those in the quotations.
+    AddRedirects(Vec<String>),
 }
 
 impl Command {
+    /// Whether the command can be limited to some pages.
+    pub(super) fn has_scope(&self) -> bool {
+        !matches!(self, Self::AddRedirects(_))
+    }
+
     /// Sets whether code is changed. Returns `false` if the command can't do that.
     pub(super) fn set_code(&mut self, included: bool) -> bool {
         match self {
             Self::Replace(replace) => replace.code = included,
             Self::Bump(bump) => bump.code = included,
             Self::FixLinks | Self::FixSpelling => return !included,
+            Self::AddRedirects(_) => return false,
         }
         true
     }

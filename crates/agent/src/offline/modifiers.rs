@@ -61,13 +61,18 @@ impl Modifiers {
 
     /// Applies the modifiers to a command. `None` if the command can't change code as required.
     pub(super) fn apply(&self, mut command: Command) -> Option<Instruction> {
-        let possible = self.code.is_none_or(|included| command.set_code(included));
+        let possible = self.code.is_none_or(|included| command.set_code(included))
+            && (command.has_scope()
+                || self.scope.as_ref().is_none_or(Vec::is_empty) && self.except.is_empty());
         let scope = self.scope.clone().unwrap_or_default();
         possible.then(|| Instruction { command, scope, except: self.except.clone() })
     }
 
     /// Narrows an earlier instruction of the same sentence. Never widens it.
     pub(super) fn narrow(&self, instruction: &mut Instruction) -> Option<()> {
+        if !instruction.command.has_scope() {
+            return Some(());
+        }
         if let Some(scope) = self.scope.as_ref().filter(|_| instruction.scope.is_empty()) {
             instruction.scope.clone_from(scope);
         }

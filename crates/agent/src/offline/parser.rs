@@ -55,7 +55,7 @@ fn not_understood(part: &str) -> String {
     };
     format!(
         "The offline editor does not understand \"{shown}\". It can replace \"A\" with \"B\", fix broken links, fix \
-        misspellings, and bump version X to Y. For anything else, configure a model in the settings and assign it to the project."
+        misspellings, bump version X to Y, and add redirects for pages that were not found. For anything else, configure a model in the settings and assign it to the project."
     )
 }
 

@@ -10,6 +10,8 @@ const MAX_TITLE_CHARS: usize = 72;
 const MAX_QUOTED_CHARS: usize = 24;
 const MAX_FILES_NAMED: usize = 20;
 const MAX_NOTES: usize = 50;
+/// Each address without a certain target gets a note with its candidates.
+const MAX_REDIRECT_NOTES: usize = 200;
 
 /// The outcome of one instruction.
 #[derive(Debug)]
@@ -24,12 +26,17 @@ pub(super) struct Outcome {
     pub(super) linked_headings: usize,
     /// Pages with words that look misspelled, but that don't seem to be in English.
     pub(super) not_english: Vec<String>,
+    /// The number of addresses that redirects were asked for.
+    pub(super) asked_paths: usize,
+    /// Markdown behind the summary.
+    pub(super) appendix: String,
 }
 
 impl Outcome {
     pub(super) fn new(command: Command) -> Self {
         let (files, notes, unmatched, not_english) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { command, files, notes, unmatched, linked_headings: 0, not_english }
+        let appendix = String::new();
+        Self { command, files, notes, unmatched, linked_headings: 0, not_english, asked_paths: 0, appendix }
     }
 
     fn change_count(&self) -> usize {
@@ -47,6 +54,9 @@ impl Outcome {
             Command::FixSpelling => {
                 format!("Fix {}", count(self.change_count(), "misspelling", "misspellings"))
             }
+            Command::AddRedirects(_) => {
+                format!("Add {}", count(self.change_count(), "redirect", "redirects"))
+            }
         }
     }
 
@@ -62,6 +72,9 @@ impl Outcome {
             Command::FixLinks => format!("Fixed {}", count(self.change_count(), "link", "links")),
             Command::FixSpelling => {
                 format!("Fixed {}", count(self.change_count(), "misspelling", "misspellings"))
+            }
+            Command::AddRedirects(_) => {
+                format!("Added {}", count(self.change_count(), "redirect", "redirects"))
             }
         }
     }
@@ -113,10 +126,14 @@ pub(super) fn report(outcomes: Vec<Outcome>, mut notes: Vec<String>) -> Report {
             (title(&done), done.iter().map(|o| format!("- {}: {}.\n", o.summary(), o.list_files())).collect())
         }
     };
+    let appendices: Vec<&str> = outcomes.iter().map(|outcome| outcome.appendix.as_str()).collect();
+    let summary = format!("{summary}{}", appendices.concat());
+    let has_redirects = outcomes.iter().any(|outcome| matches!(outcome.command, Command::AddRedirects(_)));
+    let max_notes = if has_redirects { MAX_REDIRECT_NOTES } else { MAX_NOTES };
     notes.extend(outcomes.into_iter().flat_map(Outcome::all_notes));
-    if notes.len() > MAX_NOTES {
-        let more = count(notes.len() - MAX_NOTES, "more note", "more notes");
-        notes.truncate(MAX_NOTES);
+    if notes.len() > max_notes {
+        let more = count(notes.len() - max_notes, "more note", "more notes");
+        notes.truncate(max_notes);
         notes.push(format!("{more} like these were left out."));
     }
     Report { title, summary, notes, checks: Vec::new() }
@@ -140,6 +157,10 @@ fn unchanged_summary(outcomes: &[Outcome]) -> String {
             "the words that look misspelled are in pages that don't seem to be in English".to_owned()
         }
         Command::FixSpelling => "no misspelling was found".to_owned(),
+        Command::AddRedirects(_) if outcome.asked_paths == 0 => {
+            "the prompt names no address that needs a redirect".to_owned()
+        }
+        Command::AddRedirects(_) => "no redirect could be written with certainty".to_owned(),
     });
     format!("Nothing was changed: {}.\n", reasons.collect::<Vec<_>>().join("; "))
 }
@@ -147,7 +168,11 @@ fn unchanged_summary(outcomes: &[Outcome]) -> String {
 fn title(done: &[&Outcome]) -> String {
     let files: std::collections::BTreeSet<&String> =
         done.iter().flat_map(|outcome| outcome.files.keys()).collect();
-    let pages = format!(" in {}", count(files.len(), "page", "pages"));
+    let is_page = |file: &&String| pages::is_page(file);
+    let pages = match files.iter().all(is_page) {
+        true => format!(" in {}", count(files.len(), "page", "pages")),
+        false => format!(" in {}", count(files.len(), "file", "files")),
+    };
     let action = |(index, outcome): (usize, &&Outcome)| match outcome.action() {
         first if index == 0 => first,
         // "Fix 7 links and 12 misspellings" has the verb only once.

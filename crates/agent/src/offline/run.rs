@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use pages::redirects::History;
 use pages::{Files, FilesError, LinkedFragments, MAX_TEXT_BYTES, Page, Scope, splice};
 
 use crate::editor::{AgentError, Progress, StepKind, Task};
@@ -11,7 +12,7 @@ use crate::prompt::Instructions;
 
 use super::command::{Bump, Command, Instruction, Replace};
 use super::report::{Outcome, code, count};
-use super::{history, links, replace, spelling, version};
+use super::{history, links, redirects, replace, spelling, version};
 
 /// The files and the progress of one task.
 pub(super) struct Run<'a> {
@@ -21,6 +22,10 @@ pub(super) struct Run<'a> {
     instructions: Instructions,
     /// Every page that can be read as text.
     pub(super) pages: Vec<String>,
+    /// The texts of the quotations.
+    pub(super) quotations: Vec<String>,
+    /// What the repository's history says of pages that are gone.
+    pub(super) history: Option<&'a History>,
     /// Notes that don't depend on the instructions.
     pub(super) notes: Vec<String>,
 }
@@ -33,8 +38,20 @@ impl<'a> Run<'a> {
     ) -> Result<Self, AgentError> {
         let policy = Policy { allow: task.allow.clone(), docs_path: task.docs_path, secrets: &[] };
         let instructions = task.prompt.instructions();
-        let mut run = Self { pages: Vec::new(), notes: Vec::new(), files, progress, policy, instructions };
-        for page in pages::pages(run.files) {
+        let quotations = task.prompt.quotations().map(|(_, text)| text.to_owned()).collect();
+        let mut run = Self {
+            files,
+            progress,
+            policy,
+            instructions,
+            pages: Vec::new(),
+            quotations,
+            history: task.history,
+            notes: Vec::new(),
+        };
+        let pages = pages::pages(run.files);
+        pages::prefetch(run.files, &pages)?;
+        for page in pages {
             run.check_cancelled()?;
             match run.files.read(&page) {
                 Ok(_) => run.pages.push(page),
@@ -52,6 +69,7 @@ impl<'a> Run<'a> {
         let mut outcome = Outcome::new(instruction.command.clone());
         let selected = self.select_pages(&instruction, &mut outcome);
         match instruction.command {
+            Command::AddRedirects(paths) => redirects::add(self, paths, &mut outcome)?,
             _ if selected.is_empty() => {}
             Command::Replace(replace) => self.replace(&selected, &replace, &mut outcome)?,
             Command::Bump(bump) => self.bump(&selected, &bump, &mut outcome)?,
@@ -198,21 +216,33 @@ impl<'a> Run<'a> {
         if changes.is_empty() {
             return Ok(());
         }
-        // With this page, the guard would refuse the whole change.
+        let number = changes.len();
+        self.write(file, splice(text, changes), number, messages, outcome)?;
+        Ok(())
+    }
+
+    /// Writes a file with a number of changes, and reports the steps. Returns whether it could be written.
+    pub(super) fn write(
+        &mut self,
+        file: &str,
+        new: String,
+        number: usize,
+        messages: Vec<String>,
+        outcome: &mut Outcome,
+    ) -> Result<bool, AgentError> {
+        // With this file, the guard would refuse the whole change.
         if let Some(why) = refusal_of_path(&self.policy, &self.instructions, file) {
             outcome.notes.push(format!("{} was not changed, because {why}.", code(file)));
-            return Ok(());
+            return Ok(false);
         }
-        let number = changes.len();
-        let new = splice(text, changes);
         if new.len() > MAX_TEXT_BYTES {
             outcome.notes.push(format!("{} was not changed, because it would exceed 2 MiB.", code(file)));
-            return Ok(());
+            return Ok(false);
         }
         *outcome.files.entry(file.to_owned()).or_default() += number;
         self.files.write(file, new)?;
         messages.into_iter().for_each(|message| self.step(StepKind::Edit, message));
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn step(&mut self, kind: StepKind, message: String) {

@@ -25,7 +25,8 @@ type Reader = fn(&mut Phrases<'_>, &mut Modifiers) -> Option<Vec<Command>>;
 
 /// Reads the commands of one instruction, with the modifiers among and after them.
 pub(super) fn commands(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Vec<Command>> {
-    let readers: [Reader; 7] = [bump, replace, use_instead, remove, fix, check_for, spell_check];
+    let readers: [Reader; 8] =
+        [bump, replace, use_instead, remove, fix, check_for, spell_check, add_redirects];
     let start = tokens.at;
     for reader in readers {
         let mut found = modifiers.clone();
@@ -208,4 +209,54 @@ fn spell_check(tokens: &mut Phrases<'_>, modifiers: &mut Modifiers) -> Option<Ve
     }
     modifiers.read(tokens)?;
     Some(vec![Command::FixSpelling])
+}
+
+const REDIRECT_NOUNS: WordList = WordList("redirect redirects redirections");
+/// The words around what readers did not find.
+const NOT_FOUND_FILLERS: WordList = WordList(
+    "the all any every our my those these that which who were was are is have been be do does don't dont can't cant \
+     couldn't not longer no pages page paths path addresses address urls url routes routes requests readers people \
+     visitors agents assistants and ask asked look looked for by from in to of could find get listed named quoted \
+     old moved renamed exist exists",
+);
+/// The words of which there must be one.
+const NOT_FOUND: WordList = WordList(
+    "found find missing 404 404s gone exist exists quotation quotations findings finding moved renamed",
+);
+
+/// `add redirects for pages that were not found`, "add redirects for `/a` and `/b`".
+fn add_redirects(tokens: &mut Phrases<'_>, _modifiers: &mut Modifiers) -> Option<Vec<Command>> {
+    tokens.any_of("add create write make")?;
+    tokens.skip("a the any all missing needed new");
+    tokens.any_of(REDIRECT_NOUNS)?;
+    tokens.any_of("for from")?;
+    if let Some(paths) = tokens.attempt(addresses) {
+        return Some(vec![Command::AddRedirects(paths)]);
+    }
+    let mut is_clear = false;
+    while let Some(token) =
+        tokens.peek().filter(|token| token.is_one_of(NOT_FOUND_FILLERS) || token.is_one_of(NOT_FOUND))
+    {
+        is_clear |= token.is_one_of(NOT_FOUND);
+        tokens.next();
+    }
+    is_clear.then(|| vec![Command::AddRedirects(Vec::new())])
+}
+
+/// Addresses of the site, with commas or "and" between them.
+fn addresses(tokens: &mut Phrases<'_>) -> Option<Vec<String>> {
+    let address = |tokens: &mut Phrases<'_>| {
+        tokens.skip("the page pages path paths address");
+        let token = tokens.next().filter(|token| matches!(token.kind, Kind::Quoted | Kind::Word))?;
+        token.text.starts_with('/').then(|| token.text.clone())
+    };
+    let mut found = vec![address(tokens)?];
+    while let Some(next) = tokens.attempt(|tokens| {
+        tokens.comma();
+        tokens.skip("and &");
+        address(tokens)
+    }) {
+        found.push(next);
+    }
+    Some(found)
 }

@@ -14,6 +14,7 @@ mod misbehaviors;
 mod model;
 mod offline;
 mod prompt;
+mod redirects;
 mod replace;
 mod replays;
 mod script;

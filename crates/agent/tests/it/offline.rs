@@ -100,7 +100,7 @@ async fn a_prompt_that_is_understood_in_part_changes_nothing() {
     let mut steps = Steps::default();
     let refused = try_edit(&[("a.md", "recieve\n")], "Fix typos. Write a poem.", &mut steps).await;
     let Err(AgentError::Unsupported(sentence)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem". It can replace "A" with "B", fix broken links, fix misspellings, and bump version X to Y. For anything else, configure a model in the settings and assign it to the project."#);
+    assert_snapshot!(sentence, @r#"The offline editor does not understand "Write a poem". It can replace "A" with "B", fix broken links, fix misspellings, bump version X to Y, and add redirects for pages that were not found. For anything else, configure a model in the settings and assign it to the project."#);
     assert!(steps.recorded.is_empty());
 }
 

@@ -1,10 +1,12 @@
 //! Provides what the judgment of a construct depends on: the change, the instructions, the docs and the site.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use pages::{FileKind, FilesError, MAX_TEXT_BYTES};
 
-use super::site::Site;
+use super::site::{Site, page_path};
+use super::site_roots::served_addresses;
 use crate::guard::change::Change;
 use crate::guard::repo_files::is_judged;
 use crate::guard::vocabulary::DocsUsage;
@@ -13,12 +15,15 @@ pub(super) struct Judge<'j, 'a> {
     pub(super) change: &'j Change<'a>,
     /// The instructions in lowercase.
     pub(super) instructions: String,
+    docs_path: Option<&'j str>,
     site: OnceCell<Option<Site>>,
+    served_addresses: OnceCell<Option<HashSet<String>>>,
 }
 
 impl<'j, 'a> Judge<'j, 'a> {
-    pub(super) fn new(change: &'j Change<'a>) -> Self {
-        Self { change, instructions: change.instructions.as_str().to_lowercase(), site: OnceCell::new() }
+    pub(super) fn new(change: &'j Change<'a>, docs_path: Option<&'j str>) -> Self {
+        let instructions = change.instructions.as_str().to_lowercase();
+        Self { change, instructions, docs_path, site: OnceCell::new(), served_addresses: OnceCell::new() }
     }
 
     /// The text of a file before the change. `None` if the file is new or of a kind that is not judged. An error means
@@ -44,5 +49,16 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// The site after the change. `None` if its files can't be listed.
     pub(super) fn site(&self) -> Option<&Site> {
         self.site.get_or_init(|| Site::new(self.change)).as_ref()
+    }
+
+    /// Whether a page can be served at an address. Unlike [`Site::is_page`], the root of the site is one of the folders
+    /// that generators use. `None` if a page can't be read, so that its address is not known. The first call reads every
+    /// page: only a redirect needs that.
+    pub(super) fn is_served(&self, address: &str) -> Option<bool> {
+        let files = self.site()?.files();
+        let path = address.split(['#', '?']).next().unwrap_or_default().trim_matches('/');
+        let served = || served_addresses(files, self.docs_path, self.change);
+        let addresses = self.served_addresses.get_or_init(served).as_ref()?;
+        Some(files.contains(path) || addresses.contains(page_path(path)))
     }
 }

@@ -46,10 +46,14 @@ fn find_violation(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '
         (Some((new, _)), None) if before.trim().is_empty() => new,
         _ => return Some(OTHER_CHANGE),
     };
-    let sources: HashSet<&str> = new_redirects.iter().map(|(from, _)| from.trim_matches('/')).collect();
-    let is_invalid = |(from, to): &(String, String)| {
-        !redirects::is_valid(judge, from, to) || sources.contains(to.trim_matches('/'))
+    let all = redirects::split(kind, after).map(|(all, _)| all).unwrap_or_default();
+    let (patterns, exact): (Vec<&str>, Vec<&str>) =
+        all.iter().map(|(source, _)| source.as_str()).partition(|source| source.contains(['*', ':']));
+    let exact: HashSet<&str> = exact.into_iter().map(|source| source.trim_matches('/')).collect();
+    let leads_on = |to: &str| {
+        exact.contains(to.trim_matches('/')) || patterns.iter().any(|pattern| redirects::covers(pattern, to))
     };
+    let is_invalid = |(from, to): &(String, String)| !redirects::is_valid(judge, from, to) || leads_on(to);
     if new_redirects.iter().any(is_invalid) {
         return Some(INVALID_REDIRECT);
     }

@@ -27,8 +27,13 @@ pub(super) fn is_valid(judge: &Judge<'_, '_>, from: &str, to: &str) -> bool {
         && !is_file(from)
         && is_path(to)
         && from.trim_matches('/') != to.trim_matches('/')
-        && !site.is_page(from)
         && site.is_page(to)
+        && judge.is_served(from) == Some(false)
+}
+
+/// Whether a pattern covers an address. A pattern for the whole site is only for addresses without a page.
+pub(super) fn covers(pattern: &str, address: &str) -> bool {
+    pattern.find(['*', ':']).is_some_and(|at| at > 1 && address.starts_with(&pattern[..at]))
 }
 
 pub(super) fn is_path(path: &str) -> bool {

@@ -156,6 +156,10 @@ impl Site {
             || self.pages.contains(&self.hasher.hash_one(wanted))
             || wanted.is_empty() && !self.pages.is_empty()
     }
+
+    pub(super) fn files(&self) -> &HashSet<String> {
+        &self.files
+    }
 }
 
 fn as_markdown(kind: FileKind) -> FileKind {
@@ -179,7 +183,7 @@ fn relative_paths(page: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A path without the extension of a page and without `index`.
-fn page_path(path: &str) -> &str {
+pub(super) fn page_path(path: &str) -> &str {
     let stem = match FileKind::of(path).is_page() {
         true => path.rsplit_once('.').map_or(path, |(stem, _)| stem),
         false => path.strip_suffix(".html").unwrap_or(path),
@@ -192,12 +196,12 @@ fn page_path(path: &str) -> &str {
     }
 }
 
-fn name_of(file: &str) -> &str {
+pub(super) fn name_of(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or_default()
 }
 
 /// Whether a file has the settings of a generator that doesn't fill in code spans.
-fn is_settings(file: &str) -> bool {
+pub(super) fn is_settings(file: &str) -> bool {
     let name = name_of(file);
     let starts = [
         "docusaurus.config.",

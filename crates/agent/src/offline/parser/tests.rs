@@ -16,6 +16,7 @@ fn describe(instruction: &Instruction) -> String {
             let product = product.as_ref().map(|product| format!("{product} ")).unwrap_or_default();
             format!("bump {product}{old} {new}{}", if *code { "" } else { " prose" })
         }
+        Command::AddRedirects(paths) => format!("redirects {}", paths.join(" ")).trim_end().to_owned(),
     };
     let scope = instruction.scope.iter().map(|scope| format!(" @{scope}"));
     let except = instruction.except.iter().map(|scope| format!(" !{scope}"));
@@ -84,4 +85,31 @@ fn word() -> impl Strategy<Value = &'static str> {
         "fix", "links", "and", "typos", ",", ".", ";", "\n", "bump", "version", "1.2.3", "to", "not",
         "files", "matching", "*.md", "\"", "folder", "both",
     ])
+}
+
+#[test]
+fn redirects() {
+    for prompt in [
+        "Add redirects for pages that were not found.",
+        "add redirects for the missing pages",
+        "Please create redirects for all the paths in the quotation",
+        "Add the missing redirects for 404s!",
+        "Write redirects for URLs that readers could not find, thanks",
+        "add redirects from moved pages",
+        "Add redirects for pages that don't exist anymore",
+    ] {
+        match prompt.contains("anymore") {
+            true => refuse(prompt, prompt),
+            false => check(prompt, "redirects"),
+        }
+    }
+    check("Add redirects for `/a` and `/b`.", "redirects /a /b");
+    check("Add a redirect for /old/page.html, /x and \"/y z\".", "redirects /old/page.html /x /y z");
+    check("Fix typos. Add redirects for `/a`", "spelling + redirects /a");
+    check("Add redirects for /a and fix broken links in docs/x.md", "redirects /a + links @docs/x.md");
+    refuse("Add redirects for /a to /b", "Add redirects for /a to /b");
+    refuse("Add redirects for everything", "Add redirects for everything");
+    refuse("Add redirects", "Add redirects");
+    refuse("Add redirects for pages", "Add redirects for pages");
+    refuse("Add redirects for missing pages in docs/x.md", "Add redirects for missing pages in docs/x.md");
 }

@@ -1,0 +1,106 @@
+//! Adds redirects for missing addresses. Those without a certain target become notes with candidates.
+
+use pages::redirects::{Candidate, History, Plan, Redirect, SiteRedirects, Uncertain, plan, snippets};
+
+use crate::editor::{AgentError, StepKind};
+
+use super::report::{Outcome, code, count};
+use super::run::Run;
+
+/// More addresses than a person can review in one pull request.
+const MAX_PATHS: usize = 500;
+/// A longer line of a quotation names no page.
+const MAX_PATH_CHARS: usize = 512;
+/// A note shows no more of an address that can't have a redirect.
+const MAX_SHOWN_CHARS: usize = 100;
+/// How a quotation names a missing address.
+const QUOTED: &str = "Path:";
+
+/// Adds redirects for the addresses of the instruction. If it names none, those of the quotations are meant.
+pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) -> Result<(), AgentError> {
+    let mut paths = if named.is_empty() { quoted_paths(&run.quotations) } else { named };
+    if paths.len() > MAX_PATHS {
+        let more = count(paths.len() - MAX_PATHS, "more address", "more addresses");
+        outcome.notes.push(format!("{more} were left out. Ask for at most {MAX_PATHS} at once."));
+        paths.truncate(MAX_PATHS);
+    }
+    outcome.asked_paths = paths.len();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let site = SiteRedirects::read(run.files)?;
+    let no_history = History::default();
+    let plan = plan(&site, run.history.unwrap_or(&no_history), &paths);
+    let left = write(run, &site, &plan.certain, outcome)?;
+    if !left.is_empty() {
+        list_for_a_person(&left, outcome);
+    }
+    add_notes(run, site.notes, plan, outcome);
+    Ok(())
+}
+
+/// The addresses in lines such as `Path: /guide`. Visitors choose them, so they are only compared with pages.
+fn quoted_paths(quotations: &[String]) -> Vec<String> {
+    let lines = quotations.iter().flat_map(|text| text.lines());
+    let paths = lines.filter_map(|line| line.trim_start().strip_prefix(QUOTED)).map(str::trim);
+    let is_address = |path: &&str| path.starts_with('/') && path.chars().count() <= MAX_PATH_CHARS;
+    paths.filter(is_address).map(str::to_owned).collect()
+}
+
+/// Writes redirects, and returns those that a person must add.
+fn write(
+    run: &mut Run<'_>,
+    site: &SiteRedirects,
+    certain: &[Redirect],
+    outcome: &mut Outcome,
+) -> Result<Vec<Redirect>, AgentError> {
+    let additions = site.add(run.files, certain)?;
+    let mut left = additions.left;
+    for (file, text, redirects) in additions.files {
+        let step = |redirect: &Redirect| format!("{file}: redirect {} → {}", redirect.from, redirect.to);
+        let steps = redirects.iter().map(step).collect();
+        if !run.write(&file, text, redirects.len(), steps, outcome)? {
+            left.extend(redirects);
+        }
+    }
+    Ok(left)
+}
+
+/// The summary gets the redirects that Docwright can't write, for several servers.
+fn list_for_a_person(left: &[Redirect], outcome: &mut Outcome) {
+    let redirects = count(left.len(), "redirect has", "redirects have");
+    outcome.notes.push(format!(
+        "{redirects} a certain target, but this site has no list of redirects that the offline editor can extend. Add \
+        the lines from the summary to the settings of your web server."
+    ));
+    outcome.appendix = format!("\n{}\n", snippets(left).join("\n\n"));
+}
+
+fn add_notes(run: &mut Run<'_>, notes: Vec<String>, plan: Plan, outcome: &mut Outcome) {
+    let skipped =
+        plan.skipped.iter().map(|(path, why)| format!("{} needs no redirect: {why}.", code(&visible(path))));
+    let notes: Vec<String> =
+        notes.into_iter().chain(plan.uncertain.iter().map(uncertain_note)).chain(skipped).collect();
+    for note in notes {
+        run.step(StepKind::Note, note.clone());
+        outcome.notes.push(note);
+    }
+}
+
+/// A visitor's address without characters for which the guard would refuse the whole change.
+fn visible(path: &str) -> String {
+    path.chars().filter(|c| c.is_alphanumeric() || c.is_ascii_graphic()).take(MAX_SHOWN_CHARS).collect()
+}
+
+fn uncertain_note(uncertain: &Uncertain) -> String {
+    let path = code(&uncertain.path);
+    let candidate = |candidate: &Candidate| format!("{} ({})", code(&candidate.target), candidate.reason);
+    let candidates: Vec<String> = uncertain.candidates.iter().map(candidate).collect();
+    match candidates.as_slice() {
+        [] => format!("No redirect was added for {path}, because no page resembles it."),
+        _ => format!(
+            "No redirect was added for {path}, because its target is not certain. Candidates: {}.",
+            candidates.join(", ")
+        ),
+    }
+}
