@@ -50,7 +50,8 @@ async fn add_hook(State(host): State<Arc<Host>>, Json(new): Json<NewHook>) -> St
     StatusCode::NO_CONTENT
 }
 
-/// `GET /_fake/state`: the pull requests by repository, the requests, and their total time.
+/// `GET /_fake/state`: the pull requests by repository, the requests, their total time, and the bytes of the
+/// responses.
 async fn state(State(host): State<Arc<Host>>) -> Json<Value> {
     let repositories: Vec<_> = host.data().repositories.values().cloned().collect();
     let pulls: serde_json::Map<_, _> = repositories
@@ -58,5 +59,8 @@ async fn state(State(host): State<Arc<Host>>) -> Json<Value> {
         .map(|repository| (repository.name.clone(), json!(host.list_pulls(repository, &Filter::default()))))
         .collect();
     let (count, busy_ms) = (host.log.count(), host.log.busy_time().as_secs_f64() * 1000.0);
-    Json(json!({ "pulls": pulls, "count": count, "busy_ms": busy_ms, "requests": host.log.requests() }))
+    let (sent_bytes, requests) = (host.log.sent_bytes(), host.log.requests());
+    Json(json!({
+        "pulls": pulls, "count": count, "busy_ms": busy_ms, "sent_bytes": sent_bytes, "requests": requests,
+    }))
 }

@@ -112,6 +112,7 @@ impl FakeHost {
         let protected = repository.settings.protected.iter();
         let lines: String = protected.map(|branch| format!("refs/heads/{branch}\n")).collect();
         let head = format!("ref: refs/heads/{}\n", repository.settings.default_branch);
+        git::configure_fetch(&repository.git_dir, &repository.settings).expect("a file can be written");
         std::fs::write(repository.git_dir.join("protected"), lines).expect("a file can be written");
         std::fs::write(repository.git_dir.join("HEAD"), head).expect("a file can be written");
     }
@@ -215,6 +216,11 @@ impl FakeHost {
     /// The number of all requests.
     pub fn request_count(&self) -> u64 {
         self.host.log.count()
+    }
+
+    /// The size of all response bodies.
+    pub fn sent_bytes(&self) -> u64 {
+        self.host.log.sent_bytes()
     }
 
     /// Sends webhooks to this address (`http://…`) from now on, signed with the secret.

@@ -28,6 +28,8 @@ pub enum Effect {
     DropBefore,
     /// Handles the request, then closes the connection without a response.
     DropAfter,
+    /// Handles the request, sends so many bytes of the response's body, then closes the connection.
+    Cut(usize),
     /// Handles the request, but never sends the response.
     Hang,
     /// Waits so many milliseconds before handling the request.

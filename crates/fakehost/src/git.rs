@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use crate::state::Settings;
+
 /// A hook that refuses pushes to the branches in the file `protected`.
 const PRE_RECEIVE: &str = r#"#!/bin/sh
 while read -r old new ref; do
@@ -73,6 +75,15 @@ async fn configure(git_dir: &Path) -> anyhow::Result<()> {
     let hook = git_dir.join("hooks/pre-receive");
     fs::write(&hook, PRE_RECEIVE)?;
     Ok(fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?)
+}
+
+/// Sets what a fetch can do. git uses the last value in the file.
+pub(crate) fn configure_fetch(git_dir: &Path, settings: &Settings) -> std::io::Result<()> {
+    use std::io::Write;
+
+    let mut config = std::fs::OpenOptions::new().append(true).open(git_dir.join("config"))?;
+    let (filter, any) = (settings.has_filter, settings.sends_any_object);
+    write!(config, "[uploadpack]\n\tallowFilter = {filter}\n\tallowAnySHA1InWant = {any}\n")
 }
 
 /// The tip of a branch, read from the ref files: a git process for each call would be slow.

@@ -22,6 +22,8 @@ use crate::state::{Host, Repository};
 const SERVICES: [&str; 3] = ["/info/refs", "/git-upload-pack", "/git-receive-pack"];
 /// A slower backend process is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// The largest request for objects.
+const MAX_REQUEST_BYTES: usize = 16 << 20;
 /// How much of the response is buffered for the client.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -38,9 +40,12 @@ pub(crate) async fn handle(State(host): State<Arc<Host>>, request: Request) -> R
         Err(refusal) => return refusal.into_response(),
     };
     let cgi = cgi(&host, &repository, &parts, service);
-    let response = match service == "/git-receive-pack" {
-        true => push(host, repository, cgi, body).await,
-        false => run(host, cgi, body, std::future::ready(())).await,
+    let response = match service {
+        "/git-receive-pack" => push(host, repository, cgi, body).await,
+        "/git-upload-pack" if !repository.settings.sends_any_object => {
+            fetch_tips(host, &repository, cgi, body).await
+        }
+        _ => run(host, cgi, body, std::future::ready(())).await,
     };
     response.unwrap_or_else(|error| {
         (StatusCode::INTERNAL_SERVER_ERROR, format!("git http-backend: {error:#}")).into_response()
@@ -102,6 +107,25 @@ async fn push(
     let before = git::tips(&repository.git_dir).await?;
     let notifier = host.clone();
     run(host, cgi, body, async move { notifier.send_ref_update_events(&repository, &before).await }).await
+}
+
+/// Refuses requests for objects that are not tips. git does that only with older versions of its protocol.
+async fn fetch_tips(
+    host: Arc<Host>,
+    repository: &Repository,
+    cgi: Command,
+    body: Body,
+) -> anyhow::Result<Response<Body>> {
+    let body = axum::body::to_bytes(body, MAX_REQUEST_BYTES).await?;
+    let tips = git::tips(&repository.git_dir).await?;
+    let text = String::from_utf8_lossy(&body);
+    let mut wanted = text.lines().filter_map(|line| Some(line.split_once("want ")?.1));
+    let Some(other) = wanted.find(|wanted| tips.iter().all(|(_, tip)| tip != wanted)) else {
+        return run(host, cgi, Body::from(body.clone()), std::future::ready(())).await;
+    };
+    let sentence = format!("ERR upload-pack: not our ref {other}");
+    let response = Response::builder().header("content-type", "application/x-git-upload-pack-result");
+    Ok(response.body(Body::from(format!("{:04x}{sentence}", sentence.len() + 4)))?)
 }
 
 /// Runs the backend. Completes `after` before the response ends.

@@ -32,6 +32,7 @@ pub struct LoggedRequest {
 pub(crate) struct Log {
     count: AtomicU64,
     busy_microseconds: AtomicU64,
+    sent_bytes: AtomicU64,
     entries: Mutex<VecDeque<Arc<Entry>>>,
 }
 
@@ -75,6 +76,15 @@ impl Log {
     /// The total response time: how long a client without concurrency waited.
     pub(crate) fn busy_time(&self) -> Duration {
         Duration::from_micros(self.busy_microseconds.load(Relaxed))
+    }
+
+    pub(crate) fn add_sent_bytes(&self, bytes: usize) {
+        self.sent_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// The size of all response bodies.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.load(Relaxed)
     }
 
     pub(crate) fn requests(&self) -> Vec<LoggedRequest> {

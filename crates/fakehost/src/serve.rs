@@ -71,7 +71,14 @@ async fn handle_request(
     let answer = apply_fault(effect, &path, request, &mut router).await?;
     entry.set_status(answer.status().as_u16());
     host.log.add_busy_time(started);
-    Ok(answer)
+    Ok(answer.map(|body| count_sent(host, body)))
+}
+
+/// Wraps a response's body and counts its bytes.
+fn count_sent(host: Arc<Host>, body: Body) -> Body {
+    Body::from_stream(body.into_data_stream().inspect(move |chunk| {
+        host.log.add_sent_bytes(chunk.as_ref().map_or(0, |chunk| chunk.len()));
+    }))
 }
 
 async fn apply_fault(
@@ -94,6 +101,10 @@ async fn apply_fault(
             }
             return Err(ConnectionDropped);
         }
+        Some(Effect::Cut(bytes)) => {
+            let answer = router.call(request).await.map_err(|never| match never {})?;
+            return Ok(answer.map(|body| cut(body, bytes)));
+        }
         Some(Effect::Status { status, body, headers }) => return scripted_response(status, body, &headers),
         Some(Effect::Redirect(origin)) => {
             let headers = [(LOCATION.to_string(), format!("{}{path}", origin.trim_end_matches('/')))];
@@ -113,6 +124,20 @@ async fn apply_fault(
         }
     }
     router.call(request).await.map_err(|never| match never {})
+}
+
+/// The first bytes of a body, then an error, which closes the connection.
+fn cut(body: Body, bytes: usize) -> Body {
+    let mut left = bytes;
+    Body::from_stream(body.into_data_stream().map(move |chunk| {
+        let chunk = chunk.map_err(std::io::Error::other)?;
+        if left == 0 {
+            return Err(std::io::Error::other(ConnectionDropped));
+        }
+        let sent = chunk.slice(..chunk.len().min(left));
+        left -= sent.len();
+        Ok(sent)
+    }))
 }
 
 fn scripted_response(

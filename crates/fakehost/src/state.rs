@@ -62,6 +62,10 @@ pub struct Settings {
     pub default_branch: String,
     /// Branches that refuse pushes.
     pub protected: BTreeSet<String>,
+    /// Whether a fetch can omit files.
+    pub has_filter: bool,
+    /// Whether a fetch can name any object. Otherwise it can name only the tips of branches.
+    pub sends_any_object: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,7 +77,14 @@ pub struct User {
 impl Default for Settings {
     fn default() -> Self {
         let default_branch = "main".to_owned();
-        Self { private: true, archived: false, default_branch, protected: BTreeSet::new() }
+        Self {
+            private: true,
+            archived: false,
+            default_branch,
+            protected: BTreeSet::new(),
+            has_filter: true,
+            sends_any_object: true,
+        }
     }
 }
 

@@ -1,16 +1,26 @@
 //! Caches each project's repository in a bare repository: every fetch, commit and push goes through it.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+mod directory;
+mod history;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
+pub(crate) use self::directory::lock;
+use self::directory::{ensure_healthy, ensure_same_repository, recreate};
+pub use self::history::HistoryCache;
 use crate::commit::{self, NewCommit};
 use crate::error::{DATA_DIRECTORY, REPOSITORY};
+use crate::fetch_state::{FetchState, is_on_demand};
+use crate::file_source::FileSource;
 use crate::file_transport::{self, Push};
 use crate::git::{self, Git};
-use crate::{Error, Oid, Remote, Result, Snapshot, bare, diff, smart_http, snapshot, valid_branch};
+use crate::{
+    Error, FetchCounts, HttpRemote, Oid, Remote, Result, Snapshot, blobs, diff, smart_http, snapshot,
+    valid_branch,
+};
 
 const PIN_PREFIX: &str = "refs/docwright/pins/";
 
@@ -21,14 +31,20 @@ const PIN_PREFIX: &str = "refs/docwright/pins/";
 /// Share one `Cache` per project within a process. A file lock serializes fetches between processes.
 pub struct Cache {
     dir: PathBuf,
-    fetch_mutex: Mutex<()>,
+    fetch_mutex: Arc<Mutex<()>>,
+    counts: Arc<FetchCounts>,
 }
 
 impl Cache {
     /// Opens the cache at `dir`. Creates it if it is missing, and recreates it if its configuration changed.
     pub async fn open(dir: &Path) -> Result<Self> {
-        let cache = Self { dir: std::path::absolute(dir)?, fetch_mutex: Mutex::new(()) };
-        let lock = cache.lock().await.map_err(in_data_directory)?;
+        Self::open_counted(dir, Arc::default()).await
+    }
+
+    /// Like [`Self::open`], and adds what fetches cost to `counts`.
+    pub async fn open_counted(dir: &Path, counts: Arc<FetchCounts>) -> Result<Self> {
+        let cache = Self { dir: std::path::absolute(dir)?, fetch_mutex: Arc::default(), counts };
+        let lock = lock(&cache.dir).await.map_err(in_data_directory)?;
         ensure_healthy(&cache.dir).map_err(in_data_directory)?;
         drop(lock);
         Ok(cache)
@@ -60,8 +76,9 @@ impl Cache {
     }
 
     async fn fetch_locked(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
-        let _lock = self.lock().await?;
+        let _lock = lock(&self.dir).await?;
         ensure_healthy(&self.dir)?;
+        ensure_same_repository(&self.dir, remote)?;
         let fetched = self.fetch_once(remote, branch, pin).await;
         match fetched.map_err(|error| snapshot::prefer_machine_trouble(&self.dir, error)) {
             Err(Error::Git(cause) | Error::Damaged(cause))
@@ -78,7 +95,7 @@ impl Cache {
 
     async fn fetch_once(&self, remote: &Remote, branch: Option<&str>, pin: &str) -> Result<(String, Oid)> {
         let fetched = match remote {
-            Remote::Http(http) => smart_http::fetch(&self.dir, http, branch, pin).await?,
+            Remote::Http(http) => smart_http::fetch(&self.dir, &self.counted(http), branch, pin).await?,
             Remote::File(file) => {
                 let branch = branch.ok_or_else(|| Error::NoSuchBranch("HEAD".to_owned()))?;
                 (branch.to_owned(), file_transport::fetch(&self.dir, file, branch, pin).await?)
@@ -123,6 +140,28 @@ impl Cache {
     pub fn snapshot(&self, commit: &Oid) -> Result<Snapshot> {
         let opened = Snapshot::open(&self.dir, commit);
         opened.map_err(|error| in_data_directory(snapshot::prefer_machine_trouble(&self.dir, error)))
+    }
+
+    /// Like [`Self::snapshot`], and fetches files that the cache lacks from `remote` when they are read.
+    pub fn snapshot_on_demand(&self, commit: &Oid, remote: &Remote) -> Result<Snapshot> {
+        let source = match remote {
+            Remote::Http(http) if is_on_demand(&self.dir) => Some(self.file_source(commit, http)),
+            Remote::Http(_) | Remote::File(_) => None,
+        };
+        Ok(self.snapshot(commit)?.with_source(source))
+    }
+
+    fn file_source(&self, commit: &Oid, remote: &HttpRemote) -> FileSource {
+        FileSource::new(&self.dir, commit, self.counted(remote), self.fetch_mutex.clone())
+    }
+
+    fn counted(&self, remote: &HttpRemote) -> HttpRemote {
+        remote.clone().with_counts(&self.counts)
+    }
+
+    /// How the cache gets the files of its commits. `None` if it has all of them.
+    pub fn fetch_state(&self) -> Option<FetchState> {
+        FetchState::read(&self.dir)
     }
 
     /// Writes and pins a commit. Only files and folders that differ from the base are written. The same input
@@ -173,11 +212,14 @@ impl Cache {
     pub async fn fetch_commit(&self, remote: &Remote, commit: &Oid, pin: &str) -> Result<()> {
         let pin = pin_ref(pin)?;
         let _guard = self.fetch_mutex.lock().await;
-        let _lock = self.lock().await.map_err(in_data_directory)?;
+        let _lock = lock(&self.dir).await.map_err(in_data_directory)?;
         ensure_healthy(&self.dir).map_err(in_data_directory)?;
+        ensure_same_repository(&self.dir, remote).map_err(in_data_directory)?;
         let fetched = match remote {
             Remote::File(file) => file_transport::fetch_commit(&self.dir, file, commit, &pin).await,
-            Remote::Http(http) => smart_http::fetch_commit(&self.dir, http, commit, &pin).await,
+            Remote::Http(http) => {
+                smart_http::fetch_commit(&self.dir, &self.counted(http), commit, &pin).await
+            }
         };
         fetched.map_err(|error| in_data_directory(snapshot::prefer_machine_trouble(&self.dir, error)))?;
         self.snapshot(commit).map(|_| ())
@@ -190,6 +232,20 @@ impl Cache {
             Remote::File(file) => file_transport::delete(file, branch, at).await,
             Remote::Http(http) => smart_http::delete(http, branch, at).await,
         }
+    }
+
+    /// Like [`Self::diff`], and first fetches the files that the cache lacks.
+    pub async fn diff_on_demand(&self, from: &Oid, to: &Oid, remote: &Remote) -> Result<String> {
+        if let (Remote::Http(http), true) = (remote, is_on_demand(&self.dir)) {
+            let (dir, older, newer) = (self.dir.clone(), from.clone(), to.clone());
+            let listing = move || blobs::missing_of_changed_paths(&dir, &older, &newer);
+            let missing = tokio::task::spawn_blocking(listing).await.map_err(std::io::Error::other)?;
+            self.file_source(from, http)
+                .fetch(self.mark_damage(missing)?)
+                .await
+                .map_err(in_data_directory)?;
+        }
+        self.diff(from, to).await
     }
 
     /// The diff between two cached commits in git's format, truncated at 2 MiB.
@@ -221,30 +277,17 @@ impl Cache {
         tip.is_ok_and(|tip| tip.is_some() || branch.is_none())
     }
 
-    /// Runs `git gc`: packs pinned objects and deletes objects that have been unpinned for two weeks. Slow.
+    /// Runs `git gc`: packs pinned objects and deletes objects that have been unpinned for two weeks. Slow. A cache
+    /// that lacks files keeps all fetched objects, because git cannot know which of them are needed.
     pub async fn collect_garbage(&self) -> Result<()> {
         let _guard = self.fetch_mutex.lock().await;
-        let _lock = self.lock().await?;
-        let gc = Git::at(&self.dir, "gc").args(["--quiet", "--prune=2.weeks.ago"]);
+        let _lock = lock(&self.dir).await?;
+        let gc = match is_on_demand(&self.dir) {
+            true => Git::at_incomplete(&self.dir, "gc"),
+            false => Git::at(&self.dir, "gc"),
+        };
+        let gc = gc.args(["--quiet", "--prune=2.weeks.ago"]);
         gc.timeout(git::TRANSFER_TIMEOUT).run_for_stdout().await.map(|_| ())
-    }
-
-    /// Takes the file lock that other processes respect.
-    async fn lock(&self) -> Result<File> {
-        let mut path = self.dir.clone().into_os_string();
-        path.push(".lock");
-        let locked = tokio::task::spawn_blocking(move || {
-            if let Some(parent) = Path::new(&path).parent() {
-                fs::create_dir_all(parent)?;
-            }
-            // The name is predictable, so an attacker could place a symbolic link there. Do not follow it.
-            let no_link = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-            let mut options = OpenOptions::new();
-            let file = options.create(true).truncate(false).write(true).custom_flags(no_link).open(path)?;
-            file.lock()?;
-            Ok::<_, std::io::Error>(file)
-        });
-        Ok(locked.await.map_err(std::io::Error::other)??)
     }
 }
 
@@ -256,36 +299,4 @@ fn pin_ref(pin: &str) -> Result<String> {
 /// Says that machine trouble concerns the disk of the data directory.
 fn in_data_directory(error: Error) -> Error {
     error.at(DATA_DIRECTORY)
-}
-
-/// Recreates a damaged repository. Fails when machine trouble, such as a full disk, explains the damage.
-fn ensure_healthy(dir: &Path) -> Result<()> {
-    if is_healthy(dir) {
-        return Ok(());
-    }
-    match snapshot::read_trouble(dir) {
-        Some(trouble) => Err(Error::Machine(trouble)),
-        None => recreate(dir),
-    }
-}
-
-fn is_healthy(dir: &Path) -> bool {
-    // Check the list of shallow commits, too: git reads it with every call.
-    let opens =
-        |repository: gix::ThreadSafeRepository| repository.to_thread_local().shallow_commits().is_ok();
-    bare::is_unmodified(dir)
-        && !snapshot::is_marked_damaged(dir)
-        && snapshot::open_repository(dir).is_ok_and(opens)
-}
-
-/// Replaces whatever is at `dir` with an empty repository.
-fn recreate(dir: &Path) -> Result<()> {
-    let parent = dir.parent().unwrap_or(Path::new("/"));
-    let temp_dir = tempfile::Builder::new().prefix(".docwright-").tempdir_in(parent)?;
-    let fresh = temp_dir.path().join("fresh");
-    bare::init(&fresh)?;
-    if dir.symlink_metadata().is_ok() {
-        fs::rename(dir, temp_dir.path().join("old"))?;
-    }
-    Ok(fs::rename(fresh, dir)?)
 }

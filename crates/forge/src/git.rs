@@ -7,6 +7,7 @@
 
 mod process_group;
 mod settings;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
 use self::process_group::ProcessGroup;
-use self::settings::{ENVIRONMENT, FSYNC_SETTINGS, RECEIVE_SETTINGS, SETTINGS};
+use self::settings::{ENVIRONMENT, FSYNC_SETTINGS, INCOMPLETE_SETTINGS, RECEIVE_SETTINGS, SETTINGS};
 use crate::error::REPOSITORY;
 use crate::name::printable;
 use crate::{Error, Result};
@@ -59,6 +60,11 @@ impl Git {
     /// For writes to a repository that is not a cache.
     pub(crate) fn with_fsync(dir: &Path, name: &'static str) -> Self {
         Self::with_settings(dir, name, FSYNC_SETTINGS)
+    }
+
+    /// For a cache that lacks files.
+    pub(crate) fn at_incomplete(dir: &Path, name: &'static str) -> Self {
+        Self::with_settings(dir, name, INCOMPLETE_SETTINGS)
     }
 
     fn with_settings(dir: &Path, name: &'static str, more: &[&str]) -> Self {

@@ -11,13 +11,18 @@
 //! This crate does not depend on a database, an agent or an HTTP server.
 
 mod bare;
+mod blobs;
 mod cache;
 mod commit;
 mod diff;
 mod error;
+mod fetch_counts;
+mod fetch_state;
+mod file_source;
 mod file_transport;
 mod fsync;
 mod git;
+mod history;
 mod host;
 mod in_process;
 mod journal;
@@ -39,17 +44,21 @@ const ALLOW_PRIVATE: &str =
 /// The prefix of the agent's branches. Docwright may delete an empty ref with this prefix.
 const OWN_BRANCHES: &str = "docwright/";
 
-pub use cache::Cache;
+pub use cache::{Cache, HistoryCache};
 pub use commit::{NewCommit, Signature};
 pub use error::{Error, Result};
+pub use fetch_counts::FetchCounts;
+pub use fetch_state::{FetchMode, FetchState};
+pub use file_source::FetchObserver;
 pub use fsync::sync_tree;
 pub use git::check_program;
+pub use history::{History, HistoryLimits, Removed, Rename};
 pub use host::{Host, NewPull, Oid, PullRecord, PullRecords, PullRequest, State};
 pub use journal::recover_writes;
 pub use local::{CommitLine, Local, RepositoryProblem};
 pub use name::{valid_branch, valid_path};
 pub use remote::{Credentials, FileRemote, HttpRemote, Remote};
-pub use snapshot::{Entry, Kind, Snapshot, TreeId, read_trouble};
+pub use snapshot::{Entry, Kind, Presence, Snapshot, TreeId, read_trouble};
 pub use stale_files::remove_stale_files;
 pub use web::{
     AppKey, Credential, HostKind, Now, Web, WebLimits, WebSettings, Webhook, WebhookError, WebhookEvent,

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use net::Secret;
 use reqwest::Url;
 
-use crate::{Error, Result};
+use crate::{Error, FetchCounts, Result};
 
 /// A repository to fetch from and push to.
 #[derive(Clone)]
@@ -72,19 +72,50 @@ pub struct HttpRemote {
     pub(crate) credentials: Arc<dyn Credentials>,
     /// The largest packfile that is fetched, in bytes.
     pub(crate) max_pack: u64,
+    /// The same for files that are fetched when they are read.
+    pub(crate) max_batch: u64,
+    /// A repository with at most so many files is fetched with all of them.
+    pub(crate) whole_up_to: usize,
+    pub(crate) counts: Arc<FetchCounts>,
 }
 
 /// Far more than any docs repository needs without its history.
 const MAX_PACKFILE_BYTES: u64 = 2 << 30;
+/// A larger batch is divided.
+const MAX_BATCH_BYTES: u64 = 256 << 20;
+/// Fetching so many files takes about 0.3 s from a fast host, which is as long as a few requests over the internet.
+const MAX_WHOLE_FILES: usize = 1_000;
 
 impl HttpRemote {
     pub fn new(http: reqwest::Client, url: Url, credentials: Arc<dyn Credentials>) -> Self {
-        Self { http, url, credentials, max_pack: MAX_PACKFILE_BYTES }
+        Self {
+            http,
+            url,
+            credentials,
+            max_pack: MAX_PACKFILE_BYTES,
+            max_batch: MAX_BATCH_BYTES,
+            whole_up_to: MAX_WHOLE_FILES,
+            counts: Arc::default(),
+        }
     }
 
     /// Limits the size of a fetched packfile.
     pub fn max_pack(self, bytes: u64) -> Self {
         Self { max_pack: bytes, ..self }
+    }
+
+    /// Limits the size of a packfile with files that are fetched when they are read.
+    pub fn max_batch(self, bytes: u64) -> Self {
+        Self { max_batch: bytes, ..self }
+    }
+
+    /// Fetches repositories with at most `files` files with all of them.
+    pub fn whole_up_to(self, files: usize) -> Self {
+        Self { whole_up_to: files, ..self }
+    }
+
+    pub(crate) fn with_counts(self, counts: &Arc<FetchCounts>) -> Self {
+        Self { counts: counts.clone(), ..self }
     }
 }
 

@@ -51,14 +51,27 @@ impl Shallow {
         Ok(Some(at))
     }
 
+    pub(crate) fn commits(&self) -> &[Oid] {
+        &self.commits
+    }
+
     /// Adds a commit to the list. The caller must hold the cache's lock, so an existing lock file is stale.
     pub(crate) fn add(&self, commit: &Oid) -> Result<()> {
         if self.commits.contains(commit) {
             return Ok(());
         }
+        self.write(self.commits.iter().chain([commit]))
+    }
+
+    /// Replaces the list. The caller must hold the lock, as for [`Shallow::add`].
+    pub(crate) fn replace(&mut self, commits: Vec<Oid>) -> Result<()> {
+        self.commits = commits;
+        self.write(self.commits.iter())
+    }
+
+    fn write<'a>(&self, commits: impl Iterator<Item = &'a Oid>) -> Result<()> {
         let lock = self.dir.join("shallow.lock");
-        let lines = self.commits.iter().chain([commit]).map(|oid| format!("{oid}\n"));
-        fs::write(&lock, lines.collect::<String>())?;
+        fs::write(&lock, commits.map(|oid| format!("{oid}\n")).collect::<String>())?;
         Ok(fs::rename(lock, self.dir.join("shallow"))?)
     }
 }

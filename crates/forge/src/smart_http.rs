@@ -4,7 +4,11 @@
 //! argument, an environment variable, a file or a URL; the guarded client of `net` resolves host names; and a
 //! fetch without news is one request and no process.
 
+mod capabilities;
+mod commit;
 mod fetch;
+mod files;
+mod history;
 mod packet;
 mod peer;
 mod push;
@@ -14,18 +18,22 @@ mod transport;
 use std::path::Path;
 use std::time::Duration;
 
+use gix::ObjectId;
+
 use crate::commit::set_pin;
 use crate::git::TRANSFER_TIMEOUT;
 use crate::shallow::Shallow;
 use crate::snapshot::{object_id, open_repository};
-use crate::{Error, HttpRemote, Oid, Result, Snapshot};
+use crate::{Error, HistoryLimits, HttpRemote, Oid, Result, Snapshot};
+
+pub(crate) use files::Batch;
 
 const REFS_TIMEOUT: Duration = Duration::from_secs(180);
 /// For calls that a person waits for.
 const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Fetches the tip of `branch`, or of the default branch, into the repository at `dir`, without its history
-/// and without objects that `dir` has. Points `pin` at the tip, and returns the branch and the tip.
+/// and without objects that `dir` has, and perhaps without its files (see `commit.rs`). Points `pin` at the tip, and returns the branch and the tip.
 pub(crate) async fn fetch(
     dir: &Path,
     remote: &HttpRemote,
@@ -40,7 +48,7 @@ pub(crate) async fn fetch(
     match Snapshot::open(dir, &tip).is_ok() {
         // A later fetch may have included this commit without its parents.
         true => Shallow::read(dir)?.add(&tip)?,
-        false => with_timeout(TRANSFER_TIMEOUT, remote, fetch::fetch_commit(dir, remote, &tip)).await?,
+        false => with_timeout(TRANSFER_TIMEOUT, remote, commit::fetch_commit(dir, remote, &tip)).await?,
     }
     set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(&tip)?)?;
     Ok((branch, tip))
@@ -101,10 +109,40 @@ async fn confirm_push(pushed: Result<()>, remote: &HttpRemote, commit: &Oid, bra
     }
 }
 
-/// Fetches exactly this commit, which need not be the tip of a branch.
+/// Fetches exactly this commit, which need not be the tip of a branch. Fails with [`Error::Repository`] if the host no
+/// longer has it.
 pub(crate) async fn fetch_commit(dir: &Path, remote: &HttpRemote, commit: &Oid, pin: &str) -> Result<()> {
-    with_timeout(TRANSFER_TIMEOUT, remote, fetch::fetch_commit(dir, remote, commit)).await?;
+    let fetched = with_timeout(TRANSFER_TIMEOUT, remote, commit::fetch_commit(dir, remote, commit)).await;
+    match fetched {
+        Err(Error::Temporary { .. }) if matches!(has_commit(remote, commit).await, Ok(false)) => {
+            let host = remote.url.authority();
+            return Err(Error::Repository(format!("{host} no longer has the commit {commit:.10}")));
+        }
+        fetched => fetched?,
+    }
     set_pin(&open_repository(dir)?.to_thread_local(), pin, object_id(commit)?)
+}
+
+/// Fetches the history of `tip` without the contents of files. `have` is a commit whose history `dir` has.
+/// `false` when the history is too large.
+pub(crate) async fn fetch_history(
+    dir: &Path,
+    remote: &HttpRemote,
+    tip: &Oid,
+    have: Option<&Oid>,
+    limits: &HistoryLimits,
+) -> Result<bool> {
+    with_timeout(TRANSFER_TIMEOUT, remote, history::fetch(dir, remote, tip, have, limits)).await
+}
+
+/// Fetches files by their ids. See [`Batch`]. The caller must hold the cache's lock.
+pub(crate) async fn fetch_files(dir: &Path, remote: &HttpRemote, ids: &[ObjectId]) -> Result<Batch> {
+    with_timeout(TRANSFER_TIMEOUT, remote, files::fetch_batch(dir, remote, ids)).await
+}
+
+/// Whether the host still sends this commit, which the cache has.
+pub(crate) async fn has_commit(remote: &HttpRemote, commit: &Oid) -> Result<bool> {
+    with_timeout(TRANSFER_TIMEOUT, remote, fetch::has_commit(remote, commit)).await
 }
 
 pub(crate) async fn delete(remote: &HttpRemote, branch: &str, at: &Oid) -> Result<()> {

@@ -1,18 +1,21 @@
 //! Reads the files of a commit from the object database. Nothing is checked out to disk.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use gix::ObjectId;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
 use machine::Trouble;
 
+use crate::file_source::{FetchObserver, FileSource};
 use crate::tree_cache::TreeCache;
-use crate::{Error, Oid, Result};
+use crate::{Error, Oid, Result, blobs};
 
-const MAX_ENTRIES: usize = 200_000;
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_ENTRIES: usize = 200_000;
+pub(crate) const MAX_DEPTH: usize = 200;
 const MAX_FILE_BYTES: usize = 16 << 20;
 /// The most memory that gix allocates for one object. Legitimate trees and commits are far smaller.
 const ALLOC_LIMIT: &str = "gitoxide.objects.allocLimit=67108864";
@@ -21,10 +24,24 @@ const DAMAGE_MARKER: &str = "docwright-suspect";
 
 /// The files of a commit. Threads can share it.
 pub struct Snapshot {
-    repository: gix::ThreadSafeRepository,
+    /// Replaced after fetches: gix keeps track of a limited number of new packfiles.
+    repository: RwLock<gix::ThreadSafeRepository>,
     dir: PathBuf,
     tree: ObjectId,
     trees: TreeCache,
+    /// Where to fetch files that the cache lacks. `None` if it has all of them.
+    source: Option<FileSource>,
+}
+
+/// Whether a file can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// The cache has it.
+    Here,
+    /// The commit has it, and the first read fetches it.
+    ToFetch,
+    /// The commit has no file at this path.
+    NotThere,
 }
 
 /// Identifies the files of a commit: equal ids mean equal files.
@@ -57,13 +74,40 @@ impl Snapshot {
     pub(crate) fn open(dir: &Path, commit: &Oid) -> Result<Self> {
         let repository = open_repository(dir)?;
         let tree = tree_of(&repository.to_thread_local(), commit)?;
-        Ok(Self { repository, dir: dir.to_owned(), tree, trees: TreeCache::default() })
+        Ok(Self {
+            repository: RwLock::new(repository),
+            dir: dir.to_owned(),
+            tree,
+            trees: TreeCache::default(),
+            source: None,
+        })
+    }
+
+    pub(crate) fn with_source(self, source: Option<FileSource>) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Reports the progress of fetches to `observer`, and lets it cancel them. Only the first observer counts.
+    pub fn observe_fetches(&self, observer: Arc<dyn FetchObserver>) {
+        if let Some(source) = &self.source {
+            source.observe(observer);
+        }
+    }
+
+    fn local(&self) -> gix::Repository {
+        self.repository.read().unwrap_or_else(PoisonError::into_inner).to_thread_local()
+    }
+
+    fn reopen(&self) -> Result<gix::Repository> {
+        let new = open_repository(&self.dir)?;
+        *self.repository.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(self.local())
     }
 
     /// Everything in the commit except folders, in git's order. Names that are not UTF-8 are skipped with
     /// everything below them. A tree that is too large is an error.
     pub fn entries(&self) -> Result<Vec<Entry>> {
-        let repository = self.repository.to_thread_local();
+        let repository = self.local();
         let mut walk = TreeWalk { repository: &repository, entries: Vec::new(), visited: 0 };
         self.mark_damage(walk.visit_tree(self.tree, "", 0))?;
         Ok(walk.entries)
@@ -77,19 +121,75 @@ impl Snapshot {
     /// Whether another tree has the same paths with the same kinds; contents may differ. `false` also when a
     /// tree cannot be read. Reads only folders that differ.
     pub fn has_same_paths_as(&self, tree: TreeId) -> bool {
-        have_same_paths(&self.repository.to_thread_local(), self.tree, tree.0, &mut 0).unwrap_or(false)
+        have_same_paths(&self.local(), self.tree, tree.0, &mut 0).unwrap_or(false)
     }
 
-    /// The content of a file. `None` when `path` does not exist or is a folder, a link or a submodule. A file
-    /// of more than `max_bytes` or 16 MiB is not loaded and fails with [`Error::TooLarge`].
+    /// The content of a file, which is fetched if the cache lacks it. `None` when `path` does not exist or is a
+    /// folder, a link or a submodule. A file of more than `max_bytes` or 16 MiB is not loaded and fails with
+    /// [`Error::TooLarge`].
     pub fn read(&self, path: &str, max_bytes: usize) -> Result<Option<Vec<u8>>> {
-        let repository = self.repository.to_thread_local();
-        match self.mark_damage(self.trees.find(&repository, self.tree, path))? {
-            Some((EntryKind::Blob | EntryKind::BlobExecutable, id)) => {
-                self.mark_damage(read_blob(&repository, id, path, max_bytes)).map(Some)
+        let mut repository = self.local();
+        let Some(id) = self.blob(&repository, path)? else { return Ok(None) };
+        if let Some(source) = &self.source
+            && !repository.has_object(id)
+        {
+            self.fetch(source, vec![id])?;
+            if source.is_too_large(&id) {
+                return Err(file_too_large(path, MAX_FILE_BYTES.min(max_bytes)));
             }
-            _ => Ok(None),
+            repository = self.local();
         }
+        self.mark_damage(read_blob(&repository, id, path, max_bytes)).map(Some)
+    }
+
+    /// Whether a file can be read, and whether that fetches it.
+    pub fn presence(&self, path: &str) -> Result<Presence> {
+        let repository = self.local();
+        Ok(match self.blob(&repository, path)? {
+            None => Presence::NotThere,
+            Some(id) if self.source.is_some() && !repository.has_object(id) => Presence::ToFetch,
+            Some(_) => Presence::Here,
+        })
+    }
+
+    /// Fetches the files of these paths that the cache lacks, in as few requests as possible. Other paths are
+    /// ignored. Blocks, so it needs a runtime with several threads.
+    pub fn fetch_files<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Result<()> {
+        match &self.source {
+            Some(source) => self.fetch(source, self.blobs(paths)?),
+            None => Ok(()),
+        }
+    }
+
+    fn fetch(&self, source: &FileSource, ids: Vec<ObjectId>) -> Result<()> {
+        // Another reader may have fetched them.
+        let missing = blobs::missing(&self.reopen()?, ids);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        // An unreadable packfile looks like a missing one.
+        if let Some(trouble) = read_trouble(&self.dir) {
+            return Err(Error::Machine(trouble));
+        }
+        let fetched = source.fetch_blocking(missing);
+        self.reopen()?;
+        fetched
+    }
+
+    /// The blobs of the files at these paths, each once.
+    pub(crate) fn blobs<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Result<Vec<ObjectId>> {
+        let repository = self.local();
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        for path in paths {
+            found.extend(self.blob(&repository, path)?.filter(|id| seen.insert(*id)));
+        }
+        Ok(found)
+    }
+
+    fn blob(&self, repository: &gix::Repository, path: &str) -> Result<Option<ObjectId>> {
+        let found = self.mark_damage(self.trees.find(repository, self.tree, path))?;
+        let is_file = |kind: &EntryKind| matches!(kind, EntryKind::Blob | EntryKind::BlobExecutable);
+        Ok(found.filter(|(kind, _)| is_file(kind)).map(|(_, id)| id))
     }
 
     fn mark_damage<T>(&self, read: Result<T>) -> Result<T> {
@@ -201,10 +301,14 @@ fn read_blob(repository: &gix::Repository, id: ObjectId, path: &str, max_bytes: 
     let limit = MAX_FILE_BYTES.min(max_bytes);
     // Check the size first, so that a huge file is not loaded.
     if repository.find_header(id).map_err(damaged)?.size() > limit as u64 {
-        let path = crate::name::printable(path);
-        return Err(Error::TooLarge(format!("`{path}` is larger than the limit of {limit} bytes")));
+        return Err(file_too_large(path, limit));
     }
     Ok(repository.find_blob(id).map_err(damaged)?.take_data())
+}
+
+fn file_too_large(path: &str, limit: usize) -> Error {
+    let path = crate::name::printable(path);
+    Error::TooLarge(format!("`{path}` is larger than the limit of {limit} bytes"))
 }
 
 struct TreeWalk<'a> {
@@ -246,6 +350,6 @@ impl TreeWalk<'_> {
     }
 }
 
-fn too_large<T>(why: String) -> Result<T> {
+pub(crate) fn too_large<T>(why: String) -> Result<T> {
     Err(Error::TooLarge(format!("the repository is too large: {why}")))
 }

@@ -38,6 +38,10 @@ pub(super) const FSYNC_SETTINGS: &[&str] =
 /// Stores every push as one packfile, so that the directory to sync is known.
 pub(super) const RECEIVE_SETTINGS: &[&str] = &["receive.unpackLimit=1"];
 
+/// Lets git repack a repository although objects are missing. The remote has no address, so git cannot fetch them.
+pub(super) const INCOMPLETE_SETTINGS: &[&str] =
+    &["remote.docwright.promisor=true", "repack.writeBitmaps=false"];
+
 pub(super) const ENVIRONMENT: &[(&str, &str)] = &[
     // A packfile of a few bytes can expand to gigabytes.
     ("GIT_ALLOC_LIMIT", "512m"),

@@ -1,4 +1,4 @@
-//! Fetches one commit, with all its files and without its history, from a host into the cache.
+//! Fetches one commit, with or without its files and always without its history, from a host into the cache.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use tokio::process::ChildStdin;
 
 use super::packet::{Packet, Request, line_text};
 use super::transport::{self, Band, PacketResponse, Service};
+use crate::fetch_state::FetchState;
 use crate::git::{Git, Output, TRANSFER_TIMEOUT};
 use crate::shallow::Shallow;
 use crate::{Error, HttpRemote, Oid, Result, snapshot};
@@ -17,11 +18,23 @@ const MAX_HAVES: usize = 16;
 /// Ten times the largest tree that a snapshot opens.
 const MAX_OBJECTS: u32 = 2_000_000;
 /// The most bytes that a response may have in addition to its packfile.
-const RESPONSE_OVERHEAD_BYTES: u64 = 64 << 20;
+pub(super) const RESPONSE_OVERHEAD_BYTES: u64 = 64 << 20;
 
-pub(super) async fn fetch_commit(dir: &Path, remote: &HttpRemote, tip: &Oid) -> Result<()> {
+/// What to fetch besides the commit and its folders.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Files {
+    /// All files that the cached commits lack. The cache has every file of these commits.
+    New,
+    /// All files. The cache may lack files of the commits that it has.
+    All,
+    /// No files.
+    None,
+}
+
+pub(super) async fn fetch_commit(dir: &Path, remote: &HttpRemote, tip: &Oid, files: Files) -> Result<()> {
     let shallow = Shallow::read(dir)?;
-    let request = request(tip, &shallow.newest(MAX_HAVES)?);
+    let haves = if files == Files::All { Vec::new() } else { shallow.newest(MAX_HAVES)? };
+    let request = request(tip, &haves, files);
     let max_bytes =
         remote.max_pack.saturating_add(remote.max_pack / 64).saturating_add(RESPONSE_OVERHEAD_BYTES);
     let mut response = transport::post(remote, Service::UploadPack, request, max_bytes).await?;
@@ -29,18 +42,47 @@ pub(super) async fn fetch_commit(dir: &Path, remote: &HttpRemote, tip: &Oid) -> 
     // Write the list first: a cached commit without parents must always be on it, even after an interruption.
     // A listed commit that is missing is harmless.
     shallow.add(tip)?;
-    let _temp_packs = RemoveTempPacks(dir);
-    let pack = PackfileLimits { head: Vec::new(), bytes: 0, max: remote.max_pack };
-    let git = Git::at(dir, "index-pack").args(["--stdin", "--fix-thin"]).timeout(TRANSFER_TIMEOUT);
-    let output = git.run_with_stdin(|stdin| copy_packfile(&mut response, pack, stdin)).await?;
-    if output.code != Some(0) {
-        return Err(index_pack_error(&output, response.host()));
-    }
+    let limits = PackfileLimits::for_commit(remote.max_pack);
+    let args: &[&str] = match files {
+        Files::None => &["--stdin", "--fix-thin", "--promisor"],
+        Files::New | Files::All => &["--stdin", "--fix-thin"],
+    };
+    let bytes = store_packfile(dir, &mut response, limits, args).await?;
     if !snapshot::has_commit(dir, tip)? {
         return Err(response.remote_error(b"the packfile lacks the requested commit"));
     }
     response.drain().await;
-    Ok(())
+    count(dir, remote, bytes)
+}
+
+/// Whether the host sends this commit. The response has no objects, because the request offers the same commit.
+pub(super) async fn has_commit(remote: &HttpRemote, commit: &Oid) -> Result<bool> {
+    let request = request(commit, &[commit], Files::None);
+    let mut response = transport::post(remote, Service::UploadPack, request, RESPONSE_OVERHEAD_BYTES).await?;
+    Ok(response.next_packet_or_refusal().await?.is_some())
+}
+
+fn count(dir: &Path, remote: &HttpRemote, bytes: u64) -> Result<()> {
+    remote.counts.add_bytes(bytes);
+    let Some(mut state) = FetchState::read(dir) else { return Ok(()) };
+    state.bytes += bytes;
+    state.write(dir)
+}
+
+/// Lets git check and store the packfile of a response. Returns the size of the packfile.
+pub(super) async fn store_packfile(
+    dir: &Path,
+    response: &mut PacketResponse,
+    mut limits: PackfileLimits,
+    args: &[&str],
+) -> Result<u64> {
+    let _temp_packs = RemoveTempPacks(dir);
+    let git = Git::at(dir, "index-pack").args(args).timeout(TRANSFER_TIMEOUT);
+    let output = git.run_with_stdin(|stdin| copy_packfile(response, &mut limits, stdin)).await?;
+    match output.code {
+        Some(0) => Ok(limits.bytes),
+        _ => Err(index_pack_error(&output, response.host())),
+    }
 }
 
 /// How many commits of history to request when the cache has some commit. A host that cannot see how two
@@ -49,13 +91,14 @@ pub(super) async fn fetch_commit(dir: &Path, remote: &HttpRemote, tip: &Oid) -> 
 const DEEPEN_COMMITS: u32 = 4;
 
 /// With `thin-pack`, the host omits files that the cache has. Without it, the host omits only whole commits.
-fn request(tip: &Oid, haves: &[&Oid]) -> Vec<u8> {
+fn request(tip: &Oid, haves: &[&Oid], files: Files) -> Vec<u8> {
     Request::default()
         .line("command=fetch")
         .delim()
         .line("thin-pack")
         .line("ofs-delta")
         .line("no-progress")
+        .lines((files == Files::None).then(|| "filter blob:none".to_owned()))
         .lines(haves.iter().map(|have| format!("shallow {have}")))
         .line(&format!("deepen {}", if haves.is_empty() { 1 } else { DEEPEN_COMMITS }))
         .line(&format!("want {tip}"))
@@ -66,7 +109,7 @@ fn request(tip: &Oid, haves: &[&Oid]) -> Vec<u8> {
 
 /// Skips the sections before the packfile. The shallow section is not needed: the tip has no parents by
 /// request.
-async fn skip_to_packfile(response: &mut PacketResponse) -> Result<()> {
+pub(super) async fn skip_to_packfile(response: &mut PacketResponse) -> Result<()> {
     loop {
         match response.next_packet().await? {
             Packet::Data(line) if line_text(&line) == "packfile" => return Ok(()),
@@ -78,13 +121,13 @@ async fn skip_to_packfile(response: &mut PacketResponse) -> Result<()> {
 
 async fn copy_packfile(
     response: &mut PacketResponse,
-    mut pack: PackfileLimits,
+    limits: &mut PackfileLimits,
     mut stdin: ChildStdin,
 ) -> Result<()> {
     loop {
         match response.next_band().await? {
             Band::Data(bytes) => {
-                pack.check(&bytes)?;
+                limits.check(&bytes)?;
                 if stdin.write_all(&bytes).await.is_err() {
                     // git exited; its exit code says why.
                     return Ok(());
@@ -97,14 +140,24 @@ async fn copy_packfile(
 }
 
 /// Checks the size and the object count of a packfile while it arrives.
-struct PackfileLimits {
+pub(super) struct PackfileLimits {
     /// The packfile's header: its first twelve bytes.
     head: Vec<u8>,
     bytes: u64,
     max: u64,
+    max_objects: u32,
 }
 
 impl PackfileLimits {
+    pub(super) fn for_commit(max: u64) -> Self {
+        Self { head: Vec::new(), bytes: 0, max, max_objects: MAX_OBJECTS }
+    }
+
+    /// For requested files: the host must not send other objects.
+    pub(super) fn for_files(max: u64, files: usize) -> Self {
+        Self { max_objects: u32::try_from(files).unwrap_or(MAX_OBJECTS), ..Self::for_commit(max) }
+    }
+
     fn check(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes += bytes.len() as u64;
         let missing = 12 - self.head.len();
@@ -115,9 +168,9 @@ impl PackfileLimits {
         }
         match self.head[..] {
             [b'P', b'A', b'C', b'K', _, _, _, _, a, b, c, d]
-                if u32::from_be_bytes([a, b, c, d]) > MAX_OBJECTS =>
+                if u32::from_be_bytes([a, b, c, d]) > self.max_objects =>
             {
-                Err(too_large(&format!("has more than {MAX_OBJECTS} files and folders")))
+                Err(too_large(&format!("has more than {} files and folders", self.max_objects)))
             }
             _ => Ok(()),
         }
@@ -145,7 +198,7 @@ fn index_pack_error(output: &Output, host: &str) -> Error {
 }
 
 /// Removes the temporary files of an interrupted packfile on drop.
-struct RemoveTempPacks<'a>(&'a Path);
+struct RemoveTempPacks<'a>(pub(super) &'a Path);
 
 impl Drop for RemoveTempPacks<'_> {
     fn drop(&mut self) {
@@ -167,7 +220,7 @@ mod tests {
         #[track_caller]
         fn check(pack: &[u8], max: u64, expected: &str) {
             for size in 1..=pack.len() {
-                let mut limits = PackfileLimits { head: Vec::new(), bytes: 0, max };
+                let mut limits = PackfileLimits::for_commit(max);
                 let result = pack.chunks(size).try_for_each(|chunk| limits.check(chunk));
                 let result = result.map_or_else(|error| error.to_string(), |()| "fine".to_owned());
                 assert!(result.starts_with(expected), "{result}");

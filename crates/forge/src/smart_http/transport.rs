@@ -159,11 +159,23 @@ pub(super) enum Band {
 
 impl PacketResponse {
     pub(super) async fn next_packet(&mut self) -> Result<Packet> {
+        match self.read_packet().await? {
+            Packet::Data(line) if line.starts_with(b"ERR ") => Err(self.remote_error(&line[4..])),
+            packet => Ok(packet),
+        }
+    }
+
+    /// Like [`Self::next_packet`], but `None` when the host refuses the request.
+    pub(super) async fn next_packet_or_refusal(&mut self) -> Result<Option<Packet>> {
+        match self.read_packet().await? {
+            Packet::Data(line) if line.starts_with(b"ERR ") => Ok(None),
+            packet => Ok(Some(packet)),
+        }
+    }
+
+    async fn read_packet(&mut self) -> Result<Packet> {
         loop {
             match self.packets.next() {
-                Ok(Some(Packet::Data(line))) if line.starts_with(b"ERR ") => {
-                    return Err(self.remote_error(&line[4..]));
-                }
                 Ok(Some(packet)) => return Ok(packet),
                 Ok(None) => self.read_chunk().await?,
                 Err(_) => return Err(self.protocol_error()),

@@ -3,6 +3,7 @@
 
 mod cache;
 mod edits;
+mod history;
 mod hostile;
 mod locate;
 mod machine_trouble;

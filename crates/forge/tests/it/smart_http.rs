@@ -1,7 +1,9 @@
 //! Tests git over smart HTTP with the real `git http-backend` behind a fake host.
 
 mod attacks;
+mod history;
 mod malformed_responses;
+mod on_demand;
 mod refusals;
 mod scripted_host;
 

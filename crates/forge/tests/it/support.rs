@@ -60,6 +60,15 @@ impl Repo {
         self.tip("HEAD")
     }
 
+    /// Like [`Repo::save`], with this committer date.
+    pub(crate) fn save_at(&self, seconds: i64, message: &str) -> Oid {
+        self.git(&["add", "-A"]);
+        let date = format!("@{seconds} +0000");
+        let commit = ["commit", "-q", "--allow-empty", "-m", message];
+        git_with(&self.path(), &commit, &[("GIT_COMMITTER_DATE", &date)]);
+        self.tip("HEAD")
+    }
+
     pub(crate) fn tip(&self, name: &str) -> Oid {
         Oid::parse(&self.git(&["rev-parse", "--verify", name])).unwrap()
     }
@@ -86,6 +95,11 @@ impl Repo {
 
 #[track_caller]
 pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
+    git_with(dir, args, &[])
+}
+
+#[track_caller]
+pub(crate) fn git_with(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> String {
     let output = Command::new("git")
         .arg("-C")
         .arg(dir)
@@ -97,6 +111,7 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
         .env("GIT_AUTHOR_EMAIL", "ada@example.com")
         .env("GIT_COMMITTER_NAME", "Ada")
         .env("GIT_COMMITTER_EMAIL", "ada@example.com")
+        .envs(env.iter().copied())
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -16,7 +16,7 @@ fn pkt_line(data: &[u8]) -> Vec<u8> {
     [format!("{:04x}", data.len() + 4).as_bytes(), data].concat()
 }
 
-fn upload_response(body: Vec<u8>) -> ScriptedResponse {
+pub(super) fn upload_response(body: Vec<u8>) -> ScriptedResponse {
     ScriptedResponse { content_type: RESULT, body, is_complete: true }
 }
 
@@ -25,7 +25,7 @@ fn refs(tip: &Oid) -> ScriptedResponse {
 }
 
 /// A complete fetch response: the packfile in chunks on the first band.
-fn fetch_response(pack: &[u8]) -> Vec<u8> {
+pub(super) fn fetch_response(pack: &[u8]) -> Vec<u8> {
     let banded = |chunk: &[u8]| pkt_line(&[&[1], chunk].concat());
     let mut answer = pkt_line(b"packfile\n");
     answer.extend(pkt_line(b"\x02Counting\n"));
@@ -36,15 +36,25 @@ fn fetch_response(pack: &[u8]) -> Vec<u8> {
 
 /// A packfile with all objects of `main`.
 fn build_packfile(dir: &Path) -> Vec<u8> {
+    pack_objects(dir, &["--revs"], "main\n")
+}
+
+/// A packfile with these objects.
+pub(super) fn pack_of_objects(dir: &Path, ids: &[&str]) -> Vec<u8> {
+    pack_objects(dir, &[], &format!("{}\n", ids.join("\n")))
+}
+
+fn pack_objects(dir: &Path, args: &[&str], input: &str) -> Vec<u8> {
     let mut child = Command::new("git")
         .arg("-C")
         .arg(dir)
-        .args(["pack-objects", "--revs", "--stdout", "-q"])
+        .args(["pack-objects", "--stdout", "-q"])
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"main\n").unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
     child.wait_with_output().unwrap().stdout
 }
 
