@@ -49,6 +49,11 @@ pub(crate) fn find(user_agent: &str) -> Option<&'static Agent> {
     TABLE.find(user_agent)
 }
 
+/// The product of this name, whatever its case.
+pub(crate) fn product_named(name: &str) -> Option<&'static str> {
+    TABLE.operators.keys().copied().find(|product| product.eq_ignore_ascii_case(name))
+}
+
 /// The operator of a product.
 pub(crate) fn operator(product: &str) -> Option<&'static str> {
     TABLE.operators.get(product).copied()

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use crate::classify::Class;
 use crate::encoding::{DamagedData, Decoder, compress, decompress, put_slice, put_varint, put_zigzag};
 use crate::event::Kind;
+use crate::ranges::Verification;
 
-const VERSION: u64 = 1;
+/// Version 2 added the column of verifications. Version 1 is still read: its agents are unknown.
+const VERSION: u64 = 2;
 /// More than one write can contain. A damaged row count must not allocate all memory.
 const MAX_ROWS: u64 = 4 << 20;
 
@@ -38,6 +40,7 @@ pub(crate) struct Row {
     pub(crate) status: u16,
     pub(crate) agent: u32,
     pub(crate) referrer: u32,
+    pub(crate) verification: Verification,
     /// `None` in events from before visitors were counted.
     pub(crate) visitor: Option<u64>,
     /// Only in the journal; compaction moves ids to the ids of their day.
@@ -131,8 +134,8 @@ impl Block {
             bytes: Vec::new(),
             count: 0,
         };
-        let mut columns: [Vec<u8>; 8] = Default::default();
-        let [times, flags, paths, agents, referrers, statuses, visitors, ids] = &mut columns;
+        let mut columns: [Vec<u8>; 9] = Default::default();
+        let [times, flags, paths, agents, referrers, statuses, visitors, ids, verifications] = &mut columns;
         let mut before = 0;
         for row in rows {
             put_zigzag(times, row.at.wrapping_sub(before));
@@ -150,6 +153,11 @@ impl Block {
             put_varint(statuses, u64::from(row.status));
             visitors.extend(row.visitor.map(u64::to_le_bytes).iter().flatten());
             ids.extend(row.id.iter().flatten());
+            verifications.push(row.verification as u8);
+        }
+        // Most blocks have no agent with known ranges.
+        if verifications.iter().all(|verification| *verification == Verification::Unknown as u8) {
+            verifications.clear();
         }
         let mut plain =
             Vec::with_capacity(columns.iter().map(Vec::len).sum::<usize>() + texts.bytes.len() + 64);
@@ -213,22 +221,25 @@ impl TextCollector<'_> {
 struct Columns<'a> {
     left: usize,
     at: i64,
-    columns: [Decoder<'a>; 8],
+    columns: [Decoder<'a>; 9],
     texts: Decoder<'a>,
 }
 
 impl<'a> Columns<'a> {
     fn of(plain: &'a [u8]) -> Result<Self, DamagedData> {
         let mut bytes = Decoder(plain);
-        if bytes.varint()? != VERSION {
-            return Err(DamagedData("unknown version"));
-        }
+        let stored = match bytes.varint()? {
+            1 => 8,
+            VERSION => 9,
+            _ => return Err(DamagedData("unknown version")),
+        };
         let rows = bytes.varint()?;
-        let mut columns = [Decoder(&[]); 8];
-        for column in &mut columns {
+        let mut columns = [Decoder(&[]); 9];
+        for column in &mut columns[..stored] {
             *column = Decoder(bytes.slice()?);
         }
-        if rows > MAX_ROWS || columns[1].0.len() as u64 != rows {
+        let verifications = columns[8].0.len() as u64;
+        if rows > MAX_ROWS || columns[1].0.len() as u64 != rows || ![0, rows].contains(&verifications) {
             return Err(DamagedData("row count mismatch"));
         }
         Ok(Self { left: rows as usize, at: 0, columns, texts: bytes })
@@ -262,6 +273,19 @@ impl<'a> Columns<'a> {
         Ok(bytes.map(u64::from_le_bytes))
     }
 
+    /// An empty column means that all are unknown.
+    fn verification(&mut self) -> Result<Verification, DamagedData> {
+        if self.columns[8].0.is_empty() {
+            return Ok(Verification::Unknown);
+        }
+        match self.columns[8].array::<1>()? {
+            [0] => Ok(Verification::Unknown),
+            [1] => Ok(Verification::Claimed),
+            [2] => Ok(Verification::Verified),
+            _ => Err(DamagedData("unknown verification")),
+        }
+    }
+
     fn row(&mut self, texts: usize) -> Result<Option<Row>, DamagedData> {
         let Some(flags) = self.next()? else { return Ok(None) };
         let (kind, class) = kind_and_class(flags)?;
@@ -273,6 +297,7 @@ impl<'a> Columns<'a> {
             markdown: flags >> 7 == 1,
             agent: self.columns[3].varint_u32()?,
             referrer: self.columns[4].varint_u32()?,
+            verification: self.verification()?,
             status: u16::try_from(self.columns[5].varint()?).map_err(|_| DamagedData("invalid status"))?,
             visitor: self.visitor(flags)?,
             id: (flags >> 6 & 1 == 1).then(|| self.columns[7].array()).transpose()?,
@@ -289,7 +314,7 @@ fn kind_and_class(flags: u8) -> Result<(Kind, Class), DamagedData> {
         0 => Kind::Read,
         1 => Kind::NotFound,
         2 => Kind::Other,
-        _ => return Err(DamagedData("unknown kind")),
+        _ => Kind::Redirected,
     };
     let class = Class::ALL.get(usize::from(flags >> 2 & 7)).ok_or(DamagedData("unknown class"))?;
     Ok((kind, *class))

@@ -6,14 +6,28 @@ use super::*;
 
 fn any_row() -> impl Strategy<Value = (Row, Option<String>, Option<String>, Option<String>)> {
     let text = || prop::option::of("[a-zé/]{0,12}");
-    let numbers = (any::<i64>(), any::<u32>(), 0..3_u8, 0..7_usize, 0..600_u16);
+    let verification =
+        prop::sample::select(vec![Verification::Unknown, Verification::Claimed, Verification::Verified]);
+    let numbers = (any::<i64>(), any::<u32>(), 0..4_u8, 0..7_usize, 0..600_u16, verification);
     let more = (any::<bool>(), any::<Option<u64>>(), any::<Option<Hash>>());
     (numbers, more, text(), text(), text()).prop_map(|(numbers, more, agent, referrer, path)| {
-        let (at, page, kind, class, status) = numbers;
+        let (at, page, kind, class, status, verification) = numbers;
         let (markdown, visitor, id) = more;
         let (kind, class) = kind_and_class(kind | (class as u8) << 2).unwrap();
         let page = PathRef::Page(page);
-        let row = Row { at, path: page, kind, class, markdown, status, agent: 0, referrer: 0, visitor, id };
+        let row = Row {
+            at,
+            path: page,
+            kind,
+            class,
+            markdown,
+            status,
+            agent: 0,
+            referrer: 0,
+            verification,
+            visitor,
+            id,
+        };
         (row, agent, referrer, path)
     })
 }
@@ -62,6 +76,25 @@ proptest! {
         let mut joined = Block::decode(&block.encode(left, 1).unwrap()).unwrap();
         joined.append(Block::decode(&block.encode(right, 3).unwrap()).unwrap());
         prop_assert_eq!(with_texts(&joined), with_texts(&block));
+    }
+
+    #[test]
+    fn blocks_of_version_1_are_read(block in any_block()) {
+        let mut old = block.clone();
+        old.rows.iter_mut().for_each(|row| row.verification = Verification::Unknown);
+        // Version 1 had no column of verifications. It is empty here, so it is the 0 after the ids.
+        let plain = decompress(&old.encode(&old.rows, 1).unwrap()).unwrap();
+        let mut bytes = Decoder(&plain);
+        bytes.varint().unwrap();
+        let rows = bytes.varint().unwrap();
+        let mut version_1 = Vec::new();
+        put_varint(&mut version_1, 1);
+        put_varint(&mut version_1, rows);
+        (0..8).for_each(|_| put_slice(&mut version_1, bytes.slice().unwrap()));
+        prop_assert!(bytes.slice().unwrap().is_empty());
+        version_1.extend(bytes.0);
+        let packed = compress(&version_1, 1).unwrap();
+        prop_assert_eq!(with_texts(&Block::decode(&packed).unwrap()), with_texts(&old));
     }
 
     #[test]

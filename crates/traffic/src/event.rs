@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::accept::prefers_markdown;
 use crate::asset::is_asset;
+use crate::assistants::host_of_url;
 use crate::classify::{Class, classify};
 use crate::path::{Page, normalize_page};
 
@@ -49,6 +50,8 @@ pub enum Kind {
     NotFound = 1,
     /// Another method, another status, or an asset.
     Other = 2,
+    /// A request that was redirected to another address.
+    Redirected = 3,
 }
 
 /// A valid page view.
@@ -112,6 +115,8 @@ impl Event {
 /// Parses an event that arrived at `received`.
 pub fn parse_event(raw: RawEvent, received: Timestamp) -> Result<Event, Rejection> {
     let Page { path, markdown } = requested_page(&raw)?;
+    // Assistants often send no referrer, but add their name to the links in their answers.
+    let assistant = raw.path.as_deref().or(raw.url.as_deref()).and_then(host_of_url).map(str::to_owned);
     let at = parse_time(raw.timestamp, received)?;
     check_status(raw.status)?;
     let address = parse_address(non_empty(raw.ip).as_deref())?;
@@ -120,7 +125,7 @@ pub fn parse_event(raw: RawEvent, received: Timestamp) -> Result<Event, Rejectio
     let markdown = !raw.from_page_script && (markdown || raw.accept.as_deref().is_some_and(prefers_markdown));
     let user_agent = non_empty(raw.user_agent).map(|text| truncate(text, MAX_USER_AGENT));
     let class = classify(user_agent.as_deref(), markdown);
-    let referrer = non_empty(raw.referrer).and_then(|text| host_and_path(&text));
+    let referrer = non_empty(raw.referrer).and_then(|text| host_and_path(&text)).or(assistant);
     let (status, event_id) = (raw.status, raw.event_id);
     Ok(Event { at, path, markdown, kind, class, status, user_agent, referrer, event_id, address })
 }
@@ -171,6 +176,7 @@ fn kind(method: Option<&str>, status: Option<u16>, path: &str) -> Kind {
         _ if !get || is_asset(path) => Kind::Other,
         None | Some(200..=299 | 304) => Kind::Read,
         Some(404 | 410) => Kind::NotFound,
+        Some(301 | 302 | 303 | 307 | 308) => Kind::Redirected,
         Some(_) => Kind::Other,
     }
 }

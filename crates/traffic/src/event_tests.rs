@@ -74,7 +74,13 @@ fn the_kind_depends_on_method_status_and_path() {
     check(None, Some(304), "/a", Kind::Read);
     check(None, Some(404), "/a", Kind::NotFound);
     check(None, Some(410), "/a", Kind::NotFound);
-    check(None, Some(301), "/a", Kind::Other);
+    for status in [301, 302, 303, 307, 308] {
+        check(None, Some(status), "/a", Kind::Redirected);
+        check(Some("POST"), Some(status), "/a", Kind::Other);
+        check(None, Some(status), "/a.png", Kind::Other);
+    }
+    check(None, Some(300), "/a", Kind::Other);
+    check(None, Some(304), "/a", Kind::Read);
     check(None, Some(403), "/a", Kind::Other);
     check(None, Some(500), "/a", Kind::Other);
     check(None, Some(100), "/a", Kind::Other);

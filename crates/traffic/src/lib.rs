@@ -6,6 +6,7 @@
 mod accept;
 mod agents;
 mod asset;
+mod assistants;
 mod block;
 mod bloom_filter;
 mod cache;
@@ -26,6 +27,7 @@ mod pages;
 mod path;
 mod prefix_sums;
 mod range;
+mod ranges;
 mod reports;
 mod sqlite;
 mod views;
@@ -44,9 +46,11 @@ pub use name_counts::OTHER_NAMES;
 pub use pages::OTHER_PAGES;
 pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
+pub use ranges::{AddressRanges, BadRangeFile, RangeList, RangeSource, Verification, check_range_file};
 pub use reports::{
-    AgentCount, Agents, Live, MissingPath, NotFound, Point, ReclassifyProgress, Referrers, RemovalProgress,
-    Reports, Series, SeriesError,
+    AgentCount, Agents, AiReferrals, DayCounts, Live, MAX_PATHS, MissingPath, NotFound, PathCounts, PathDays,
+    PathDaysQuery, Point, ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series,
+    SeriesError, assistant_operator,
 };
 pub use sqlite::{SqliteViews, VIEWS_SCHEMA, pending_views_changes};
 // `Readers` is a count of distinct readers. `Visitors` is a report: such counts for the site and for each page.

@@ -1,4 +1,4 @@
-//! Rollups by name: counts by class for products, referring hosts and missing pages on one day.
+//! Rollups by name: counts by class for products, referring hosts, missing and redirected paths on one day.
 //!
 //! They are kept forever, like cells. Their number is bounded, because untrusted senders choose some of the
 //! names.
@@ -62,22 +62,26 @@ impl NameCounts {
 
     /// Adds encoded counts.
     pub(crate) fn add_encoded(&mut self, packed: &[u8]) -> Result<(), DamagedData> {
-        let plain = decompress(packed)?;
-        let mut bytes = Decoder(&plain);
-        let (mut names, masks, mut counts) =
-            (Decoder(bytes.slice()?), bytes.slice()?, Decoder(bytes.slice()?));
-        for mask in masks {
-            let name = std::str::from_utf8(names.slice()?).map_err(|_| DamagedData("invalid UTF-8"))?;
-            let mut cell = [0; CLASSES];
-            for (class, count) in cell.iter_mut().enumerate() {
-                if mask >> class & 1 == 1 {
-                    *count = counts.varint()?;
-                }
-            }
-            self.add(name, &cell);
-        }
-        Ok(())
+        each_name(packed, |name, cell| self.add(name, cell))
     }
+}
+
+/// Calls `with` for every name of encoded counts, in byte order.
+pub(crate) fn each_name(packed: &[u8], mut with: impl FnMut(&str, &Cell)) -> Result<(), DamagedData> {
+    let plain = decompress(packed)?;
+    let mut bytes = Decoder(&plain);
+    let (mut names, masks, mut counts) = (Decoder(bytes.slice()?), bytes.slice()?, Decoder(bytes.slice()?));
+    for mask in masks {
+        let name = std::str::from_utf8(names.slice()?).map_err(|_| DamagedData("invalid UTF-8"))?;
+        let mut cell = [0; CLASSES];
+        for (class, count) in cell.iter_mut().enumerate() {
+            if mask >> class & 1 == 1 {
+                *count = counts.varint()?;
+            }
+        }
+        with(name, &cell);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ impl Pages {
         self.paths.get(number as usize).map_or(OTHER_PAGES, |path| path)
     }
 
+    /// The number of a known page.
+    pub(crate) fn find(&self, path: &str) -> Option<u32> {
+        self.numbers.get(path).copied()
+    }
+
     /// The pages from a number on.
     pub(crate) fn since(&self, number: usize) -> impl Iterator<Item = (u32, &Arc<str>)> {
         (0..).zip(&self.paths).skip(number)

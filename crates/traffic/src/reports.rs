@@ -1,15 +1,20 @@
-//! The reports beyond read counts: time series, agents, referrers, not found and live.
+//! The reports beyond read counts: time series, agents, referrers, not found, redirected, days of paths and
+//! live.
 //!
 //! Every backend passes `tests/it/random.rs`, which compares each report with a recount of the events.
 
 use async_trait::async_trait;
 
+use crate::assistants::operator_of_host;
 use crate::classify::Class;
 use crate::glob::PathGlob;
 use crate::interval::Interval;
 use crate::list_query::ListQuery;
 use crate::range::Range;
 use crate::views::{Failure, PageCount, Readers, Tally};
+
+/// The paths that one call of [`Reports::path_days`] accepts.
+pub const MAX_PATHS: usize = 1_000;
 
 #[async_trait]
 pub trait Reports: Send + Sync {
@@ -23,15 +28,38 @@ pub trait Reports: Send + Sync {
         path: Option<&str>,
     ) -> Result<Series, SeriesError>;
 
-    /// Reads by product and class, for every class. This report, referrers and not found are exact to the
+    /// Reads by product and class, for every class, with the reads whose address was verified at intake. This report, referrers and not found are exact to the
     /// millisecond while raw events are kept, and to the day before that.
     async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure>;
 
-    /// Reads by referring host.
+    /// Reads by referring host, with the operators of those that are AI assistants.
     async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure>;
+
+    /// For each operator of AI assistants: reads by its AI agents, and human reads that came from its
+    /// assistants. Operators with neither are left out; most referrals first.
+    async fn ai_referrals(&self, project: &str, range: &Range) -> Result<Vec<AiReferrals>, Failure>;
 
     /// Requests for missing pages, with their referrers.
     async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure>;
+
+    /// Requests that were redirected (301, 302, 303, 307 and 308), by path. Raw events that were
+    /// stored before redirects were counted are not included.
+    async fn redirected(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &ListQuery,
+    ) -> Result<Redirected, Failure>;
+
+    /// Counts of the site and of given paths on each UTC day that begins in `range`. Exact for every day,
+    /// also where raw events are deleted. Reads raw events only for visitors, and only of days that changed
+    /// since their visitors were last counted. Fails for more than [`MAX_PATHS`] paths.
+    async fn path_days(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &PathDaysQuery<'_>,
+    ) -> Result<PathDays, Failure>;
 
     /// The last thirty minutes by the backend's clock, including the current one.
     async fn live(&self, project: &str) -> Result<Live, Failure>;
@@ -90,6 +118,16 @@ pub struct AgentCount {
     pub product: String,
     pub class: Class,
     pub reads: u64,
+    /// Reads from the address ranges that the operator publishes.
+    pub verified: u64,
+    /// Reads from elsewhere. The verification of all other reads is unknown.
+    pub claimed: u64,
+}
+
+impl AgentCount {
+    pub fn unknown(&self) -> u64 {
+        self.reads.saturating_sub(self.verified + self.claimed)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -98,6 +136,20 @@ pub struct Referrers {
     /// In the order of the query, then by host.
     pub hosts: Vec<(String, Tally)>,
     pub has_more: bool,
+}
+
+/// The operator of the AI assistant at a referring host.
+pub fn assistant_operator(host: &str) -> Option<&'static str> {
+    operator_of_host(host)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AiReferrals {
+    pub operator: &'static str,
+    /// Reads by assistants and AI crawlers of the operator.
+    pub reads: u64,
+    /// Human reads that came from an assistant of the operator.
+    pub referrals: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -114,6 +166,48 @@ pub struct MissingPath {
     pub requests: Tally,
     /// The top referring pages, with their number of requests.
     pub referrers: Vec<(String, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Redirected {
+    /// Over all paths that match the query.
+    pub totals: Tally,
+    /// In the order of the query, then by path.
+    pub pages: Vec<(String, Tally)>,
+    pub has_more: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathDaysQuery<'a> {
+    /// Normalized paths, as in the other reports.
+    pub paths: &'a [String],
+    pub with_visitors: bool,
+}
+
+/// Days without counts are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathDays {
+    pub site: Vec<DayCounts>,
+    /// In the order of the query.
+    pub paths: Vec<PathCounts>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathCounts {
+    pub path: String,
+    pub days: Vec<DayCounts>,
+}
+
+/// The counts of one UTC day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DayCounts {
+    /// The start of the day, in milliseconds since 1970.
+    pub at: i64,
+    pub views: Tally,
+    pub not_found: Tally,
+    pub redirected: Tally,
+    /// Distinct readers; zero if the query is without visitors.
+    pub visitors: Readers,
 }
 
 /// The result of one call of [`Reports::reclassify`].

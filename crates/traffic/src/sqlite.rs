@@ -16,6 +16,7 @@ mod keeper;
 mod live;
 mod load;
 mod names;
+mod path_days;
 mod project;
 mod range_parts;
 mod reclassify;
@@ -43,6 +44,7 @@ use crate::limits::{IngestLimiter, Limits};
 use crate::list_query::ListQuery;
 use crate::new_page_quota::NewPageQuota;
 use crate::range::Range;
+use crate::ranges::AddressRanges;
 use crate::views::{Counts, Failure, FilePart, IngestError, Progress, Receipt, Views, Visitors};
 use keeper::{Batch, Command, Keeper};
 use project::{ProjectCache, SharedProject};
@@ -54,6 +56,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sqlite/blocks.sql"),
     include_str!("sqlite/imports.sql"),
     include_str!("sqlite/names.sql"),
+    include_str!("sqlite/verifications.sql"),
 ];
 /// The schema version of `views.db`: the number of migrations.
 pub const VIEWS_SCHEMA: usize = MIGRATIONS.len();
@@ -89,15 +92,16 @@ impl SqliteViews {
 
     pub async fn open_with(path: &Path, clock: Arc<dyn Clock>, limits: Limits) -> Result<Self, OpenError> {
         let guard = ClockGuard::trusting(clock.clone());
-        Self::open_guarded(path, clock, limits, guard).await
+        Self::open_guarded(path, clock, limits, guard, AddressRanges::shipped()).await
     }
 
-    /// Deletes expired data only when the guard allows it.
+    /// Deletes expired data only when the guard allows it. Verifies agents by `ranges`.
     pub async fn open_guarded(
         path: &Path,
         clock: Arc<dyn Clock>,
         limits: Limits,
         guard: Arc<ClockGuard>,
+        ranges: AddressRanges,
     ) -> Result<Self, OpenError> {
         let database = Database::open(path, MIGRATIONS, Schema::Migrate).await?;
         convert::convert(&database).await.map_err(|failure| OpenError::Unusable {
@@ -115,6 +119,7 @@ impl SqliteViews {
             event_ids: HashMap::new(),
             salts: Salts::default(),
             quota: NewPageQuota::default(),
+            ranges: Arc::new(ranges),
         };
         tokio::spawn(keeper.run(queue));
         let (limiter, reports) =

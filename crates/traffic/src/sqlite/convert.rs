@@ -15,6 +15,7 @@ use crate::classify::Class;
 use crate::encoding::DamagedData;
 use crate::event::Kind;
 use crate::pages::Pages;
+use crate::ranges::Verification;
 use crate::views::Failure;
 
 const EVENTS_PER_STEP: i64 = 50_000;
@@ -108,6 +109,7 @@ fn convert_row(row: &sqlx::sqlite::SqliteRow, block: &mut Block, pages: &mut Pag
         status: row.get::<Option<u16>, _>(5).unwrap_or_default(),
         agent: text(row.get(3)),
         referrer: text(row.get(4)),
+        verification: Verification::Unknown,
         visitor: None,
         id: None,
     })

@@ -55,7 +55,7 @@ impl Matches {
         self.pages.get(page as usize).is_some_and(|matches| *matches)
     }
 
-    /// Whether a not-found name matches: its path is the text before the tab.
+    /// Whether the name of a missing or redirected path matches: its path is the text before the tab, if any.
     fn has_name(&self, name: &str) -> bool {
         self.paths.is_match(name.split('\t').next().unwrap_or_default())
     }

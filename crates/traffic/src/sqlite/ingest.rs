@@ -15,8 +15,10 @@ use super::keeper::Batch;
 use super::project::{DAY, Project, SharedProject};
 use super::salts::Salts;
 use crate::block::{Block, Hash, PathRef, Read, Row, Texts};
+use crate::classify::product;
 use crate::event::{Event, Kind};
 use crate::new_page_quota::{Network, NewPageQuota, quota_per_network};
+use crate::ranges::AddressRanges;
 use crate::views::{Failure, FilePart, Receipt};
 
 /// Fast rather than small, because compaction compresses the events again.
@@ -55,6 +57,7 @@ pub(super) struct IngestContext<'a> {
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
     pub(super) quota: &'a NewPageQuota,
+    pub(super) ranges: &'a AddressRanges,
     pub(super) now: i64,
     /// Event ids received before this cutoff no longer count as duplicates.
     pub(super) expired: Cutoff,
@@ -164,6 +167,7 @@ impl IngestContext<'_> {
             status: event.status.unwrap_or_default(),
             agent: text(&event.user_agent),
             referrer: text(&event.referrer),
+            verification: self.ranges.verify(product(event.user_agent.as_deref()), event.address),
             visitor: self.salts.visitor(project, event, today),
             id,
         }

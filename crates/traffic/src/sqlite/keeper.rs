@@ -24,6 +24,7 @@ use super::{compaction, forget, import_progress, load};
 use crate::event::Event;
 use crate::limits::{IngestPermit, Limits};
 use crate::new_page_quota::NewPageQuota;
+use crate::ranges::AddressRanges;
 use crate::reports::{ReclassifyProgress, RemovalProgress};
 use crate::views::{Failure, FilePart, Receipt};
 
@@ -80,6 +81,7 @@ pub(super) struct Keeper {
     pub(super) event_ids: HashMap<String, EventIds>,
     pub(super) salts: Salts,
     pub(super) quota: NewPageQuota,
+    pub(super) ranges: Arc<AddressRanges>,
 }
 
 impl Keeper {
@@ -182,8 +184,9 @@ impl Keeper {
         };
         let project = shared.read().id;
         let batches = import_progress::accept_next_parts(self.database.reads(), project, batches).await?;
-        let (reads, salts, quota) = (self.database.reads(), &self.salts, &self.quota);
-        let context = IngestContext { reads, salts, new_pages: self.limits.new_pages, quota, now, expired };
+        let (reads, salts, quota, ranges) = (self.database.reads(), &self.salts, &self.quota, &*self.ranges);
+        let new_pages = self.limits.new_pages;
+        let context = IngestContext { reads, salts, new_pages, quota, ranges, now, expired };
         let none = EventIds::default();
         context.prepare(shared, self.event_ids.get(name).unwrap_or(&none), batches).await
     }

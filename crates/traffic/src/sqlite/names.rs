@@ -1,4 +1,5 @@
-//! Stores and sums the daily rollups by name: products, referring hosts and missing paths.
+//! Stores and sums the daily rollups by name: products, referring hosts, missing and redirected
+//! paths, and verified products.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use crate::cells::CLASSES;
 use crate::classify::{Class, product};
 use crate::event::Kind;
 use crate::name_counts::NameCounts;
+use crate::ranges::Verification;
 use crate::views::Failure;
 
 /// Further names of a day count as other.
@@ -21,6 +23,9 @@ const MAX_NAMES_PER_DAY: usize = 10_000;
 const MAX_NAMES_PER_REPORT: usize = 100_000;
 /// The referrer of reads without one.
 pub(super) const NO_REFERRER: &str = "(none)";
+
+pub(super) const VERIFIED: &str = "verified";
+pub(super) const CLAIMED: &str = "claimed";
 
 /// The kind of a name. The numbers are stored on disk and must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +37,10 @@ pub(super) enum NameKind {
     Hosts = 1,
     /// Missing paths that humans and assistants requested: the path, a tab, and the referring page, if any.
     Missing = 2,
+    /// Redirected paths that humans and assistants requested.
+    Redirected = 3,
+    /// Products of all classes whose address was checked: the product, a tab, and `verified` or `claimed`.
+    Verifications = 4,
 }
 
 /// Names by kind and by day since 1970.
@@ -56,18 +65,24 @@ fn count_rows<'b>(block: &Block, rows: impl Iterator<Item = &'b Row>) -> DailyNa
     days
 }
 
-/// The names in a row, as numbers of texts.
+/// The names in a row, as numbers of texts, or of a text and a verification.
 fn row_names(row: &Row) -> impl Iterator<Item = (NameKind, i64, (u32, u32), Class)> {
     let counted = matches!(row.class, Class::Human | Class::Assistant);
+    let verification = row.verification;
     let names = match (row.kind, row.path) {
         (Kind::Read, _) => [
             Some((NameKind::Agents, (row.agent, 0))),
             counted.then_some((NameKind::Hosts, (row.referrer, 0))),
+            (verification != Verification::Unknown)
+                .then_some((NameKind::Verifications, (row.agent, verification as u32))),
         ],
         (Kind::NotFound, PathRef::Text(path)) => {
-            [counted.then_some((NameKind::Missing, (path, row.referrer))), None]
+            [counted.then_some((NameKind::Missing, (path, row.referrer))), None, None]
         }
-        _ => [None, None],
+        (Kind::Redirected, PathRef::Text(path)) => {
+            [counted.then_some((NameKind::Redirected, (path, 0))), None, None]
+        }
+        _ => [None, None, None],
     };
     let (day, class) = (row.at.div_euclid(DAY), row.class);
     names.into_iter().flatten().map(move |(about, texts)| (about, day, texts, class))
@@ -80,6 +95,11 @@ fn name(block: &Block, about: NameKind, (first, second): (u32, u32)) -> String {
         NameKind::Hosts => text(first).map_or(NO_REFERRER, host).to_owned(),
         NameKind::Missing => {
             format!("{}\t{}", text(first).unwrap_or_default(), text(second).unwrap_or_default())
+        }
+        NameKind::Redirected => text(first).unwrap_or_default().to_owned(),
+        NameKind::Verifications => {
+            let is_verified = second == Verification::Verified as u32;
+            format!("{}\t{}", product(text(first)), if is_verified { VERIFIED } else { CLAIMED })
         }
     }
 }

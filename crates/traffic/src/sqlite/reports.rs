@@ -1,17 +1,18 @@
-//! Implements the reports: series, agents, referrers, not found and live.
+//! Implements the reports: series, agents, referrers, not found, redirected, days of paths and live.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-use super::names::{self, NameKind};
+use super::names::{self, CLAIMED, NameKind, VERIFIED};
 use super::range_parts::RangeParts;
 use super::snapshot::Snapshot;
-use super::{SqliteViews, live, series};
+use super::{SqliteViews, live, path_days, series};
 use base::sqlite::ReadPool;
 
 use crate::agents::operator;
+use crate::assistants::{operator_of_host, operators};
 use crate::cells::{CLASSES, Cell};
 use crate::classify::Class;
 use crate::glob::PathGlob;
@@ -20,13 +21,15 @@ use crate::list_query::ListQuery;
 use crate::name_counts::NameCounts;
 use crate::range::Range;
 use crate::reports::{
-    AgentCount, Agents, Live, MissingPath, NotFound, ReclassifyProgress, Referrers, RemovalProgress, Reports,
-    Series, SeriesError,
+    AgentCount, Agents, AiReferrals, Live, MAX_PATHS, MissingPath, NotFound, PathDays, PathDaysQuery,
+    ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series, SeriesError,
 };
 use crate::views::{Failure, Tally};
 
 /// Referrers that are listed for a missing path.
 const MAX_REFERRERS: usize = 5;
+/// The classes of AI agents.
+const AI_CLASSES: [Class; 4] = [Class::Assistant, Class::AiSearch, Class::AiTraining, Class::AiOther];
 
 #[async_trait]
 impl Reports for SqliteViews {
@@ -51,15 +54,55 @@ impl Reports for SqliteViews {
     }
 
     async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure> {
-        Ok(agents(&self.names(project, range, NameKind::Agents).await?, query))
+        let [names, checked] =
+            self.names(project, range, [NameKind::Agents, NameKind::Verifications]).await?;
+        Ok(agents(&names, &checked, query))
     }
 
     async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure> {
-        Ok(referrers(&self.names(project, range, NameKind::Hosts).await?, query))
+        let [names] = self.names(project, range, [NameKind::Hosts]).await?;
+        Ok(referrers(&names, query))
+    }
+
+    async fn ai_referrals(&self, project: &str, range: &Range) -> Result<Vec<AiReferrals>, Failure> {
+        let [products, hosts] = self.names(project, range, [NameKind::Agents, NameKind::Hosts]).await?;
+        Ok(ai_referrals(&products, &hosts))
     }
 
     async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure> {
-        Ok(not_found(&self.names(project, range, NameKind::Missing).await?, query))
+        let [names] = self.names(project, range, [NameKind::Missing]).await?;
+        Ok(not_found(&names, query))
+    }
+
+    async fn redirected(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &ListQuery,
+    ) -> Result<Redirected, Failure> {
+        let [names] = self.names(project, range, [NameKind::Redirected]).await?;
+        Ok(redirected(&names, query))
+    }
+
+    async fn path_days(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &PathDaysQuery<'_>,
+    ) -> Result<PathDays, Failure> {
+        if query.paths.len() > MAX_PATHS {
+            return Err(Failure::new(format!("more than {MAX_PATHS} paths")));
+        }
+        let _permit = self.report_permit().await?;
+        loop {
+            let Some(snapshot) = self.snapshot(project).await? else {
+                return Ok(path_days::no_counts(query));
+            };
+            let report = path_days::path_days(&self.database, &snapshot, range, query).await?;
+            if snapshot.is_current() {
+                return Ok(report);
+            }
+        }
     }
 
     async fn live(&self, project: &str) -> Result<Live, Failure> {
@@ -90,12 +133,17 @@ impl Reports for SqliteViews {
 }
 
 impl SqliteViews {
-    /// The names of a range, over all ingested views.
-    async fn names(&self, project: &str, range: &Range, about: NameKind) -> Result<NameCounts, Failure> {
+    /// The names of a range by kind, over all ingested views.
+    async fn names<const N: usize>(
+        &self,
+        project: &str,
+        range: &Range,
+        about: [NameKind; N],
+    ) -> Result<[NameCounts; N], Failure> {
         let _permit = self.report_permit().await?;
         loop {
             let Some(snapshot) = self.snapshot(project).await? else {
-                return Ok(NameCounts::with_capacity(0));
+                return Ok(about.map(|_| NameCounts::with_capacity(0)));
             };
             if let Some(names) = names_in_range(self.database.reads(), &snapshot, range, about).await? {
                 return Ok(names);
@@ -105,26 +153,32 @@ impl SqliteViews {
 }
 
 /// `None` when raw events were deleted or compacted in the meantime: retry.
-async fn names_in_range(
+async fn names_in_range<const N: usize>(
     reads: &ReadPool,
     snapshot: &Snapshot,
     range: &Range,
-    about: NameKind,
-) -> Result<Option<NameCounts>, Failure> {
-    let (id, raw_from) = {
+    about: [NameKind; N],
+) -> Result<Option<[NameCounts; N]>, Failure> {
+    let (id, raw_from, version) = {
         let project = snapshot.shared.read();
-        (project.id, project.raw_from)
+        (project.id, project.raw_from, project.disk_version)
     };
     let parts = RangeParts::with_whole_days(range, raw_from);
-    let mut names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
-    if let Some(journal) = snapshot.journal() {
-        names::add_rows(&mut names, journal, about, |at| parts.contains(at));
+    let mut all = about.map(|_| NameCounts::with_capacity(0));
+    for (names, about) in all.iter_mut().zip(about) {
+        *names = names::sum(reads, id, about, parts.days, &parts.edges).await?;
+        if let Some(journal) = snapshot.journal() {
+            names::add_rows(names, journal, about, |at| parts.contains(at));
+        }
     }
-    let is_current = snapshot.is_current() && snapshot.shared.read().raw_from == raw_from;
-    Ok(is_current.then_some(names))
+    let project = snapshot.shared.read();
+    // Several kinds must be of one moment.
+    let is_current = project.raw_from == raw_from && (N == 1 || project.disk_version == version);
+    drop(project);
+    Ok((is_current && snapshot.is_current()).then_some(all))
 }
 
-fn agents(names: &NameCounts, query: &ListQuery) -> Agents {
+fn agents(names: &NameCounts, checked: &NameCounts, query: &ListQuery) -> Agents {
     let mut classes: [u64; CLASSES] = [0; CLASSES];
     let mut all = Vec::new();
     for (product, cell) in names.iter() {
@@ -139,11 +193,20 @@ fn agents(names: &NameCounts, query: &ListQuery) -> Agents {
     };
     all.sort_unstable_by_key(|(product, class, reads)| (key(*class, *reads), *product, *class));
     let (some, has_more) = query.paginate(all);
-    let agent = |(product, class, reads): (&str, Class, u64)| AgentCount {
-        operator: operator(product),
-        product: product.to_owned(),
-        class,
-        reads,
+    let checked: HashMap<&str, &Cell> = checked.iter().collect();
+    let agent = |(product, class, reads): (&str, Class, u64)| {
+        let reads_as = |how: &str| {
+            checked.get(&*format!("{product}\t{how}")).map_or(0, |cell| cell[usize::from(class.code())])
+        };
+        let (verified, claimed) = (reads_as(VERIFIED), reads_as(CLAIMED));
+        AgentCount {
+            operator: operator(product),
+            product: product.to_owned(),
+            class,
+            reads,
+            verified,
+            claimed,
+        }
     };
     Agents {
         classes: Class::ALL.into_iter().zip(classes).collect(),
@@ -153,13 +216,44 @@ fn agents(names: &NameCounts, query: &ListQuery) -> Agents {
 }
 
 fn referrers(names: &NameCounts, query: &ListQuery) -> Referrers {
-    let mut hosts: Vec<(&str, Tally)> = names.iter().map(|(host, cell)| (host, tally(cell))).collect();
-    let totals = sum(hosts.iter().map(|(_, reads)| reads));
-    let key = |reads: &Tally| Reverse(query.sort.key(reads.human, reads.ai, reads.total()));
-    hosts.sort_unstable_by_key(|(host, reads)| (key(reads), *host));
-    let (some, has_more) = query.paginate(hosts);
-    let hosts = some.into_iter().map(|(host, reads)| (host.to_owned(), reads)).collect();
+    let hosts = names.iter().map(|(host, cell)| (host, tally(cell))).collect();
+    let (totals, hosts, has_more) = list(hosts, query);
     Referrers { totals, hosts, has_more }
+}
+
+fn ai_referrals(products: &NameCounts, hosts: &NameCounts) -> Vec<AiReferrals> {
+    let mut sums = BTreeMap::<&str, (u64, u64)>::new();
+    for (product, cell) in products.iter() {
+        let reads = AI_CLASSES.iter().map(|class| cell[usize::from(class.code())]).sum::<u64>();
+        operator(product).into_iter().for_each(|name| sums.entry(name).or_default().0 += reads);
+    }
+    for (host, cell) in hosts.iter() {
+        let referrals = tally(cell).human;
+        operator_of_host(host).into_iter().for_each(|name| sums.entry(name).or_default().1 += referrals);
+    }
+    let counts = |operator| {
+        let (reads, referrals) = sums.get(operator).copied().unwrap_or_default();
+        AiReferrals { operator, reads, referrals }
+    };
+    let mut all: Vec<_> =
+        operators().map(counts).filter(|counts| counts.reads + counts.referrals > 0).collect();
+    all.sort_by_key(|counts| (Reverse(counts.referrals), Reverse(counts.reads), counts.operator));
+    all
+}
+
+fn redirected(names: &NameCounts, query: &ListQuery) -> Redirected {
+    let paths = names.iter().filter(|(path, _)| query.matches(|| path));
+    let (totals, pages, has_more) = list(paths.map(|(path, cell)| (path, tally(cell))).collect(), query);
+    Redirected { totals, pages, has_more }
+}
+
+/// The total of all names, and the names that a query lists.
+fn list(mut names: Vec<(&str, Tally)>, query: &ListQuery) -> (Tally, Vec<(String, Tally)>, bool) {
+    let totals = sum(names.iter().map(|(_, counts)| counts));
+    let key = |counts: &Tally| Reverse(query.sort.key(counts.human, counts.ai, counts.total()));
+    names.sort_unstable_by_key(|(name, counts)| (key(counts), *name));
+    let (some, has_more) = query.paginate(names);
+    (totals, some.into_iter().map(|(name, counts)| (name.to_owned(), counts)).collect(), has_more)
 }
 
 fn not_found(names: &NameCounts, query: &ListQuery) -> NotFound {
@@ -192,7 +286,7 @@ fn missing_path(path: &str, requests: Tally, mut referrers: Vec<(&str, u64)>) ->
     MissingPath { path: path.to_owned(), requests, referrers }
 }
 
-fn tally(cell: &Cell) -> Tally {
+pub(super) fn tally(cell: &Cell) -> Tally {
     let of = |class: Class| cell[usize::from(class.code())];
     Tally { human: of(Class::Human), ai: of(Class::Assistant) }
 }

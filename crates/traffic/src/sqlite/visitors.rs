@@ -17,6 +17,7 @@ use super::range_parts::Span;
 use super::snapshot::Snapshot;
 use crate::block::{Row, each_read};
 use crate::distinct_readers::{DistinctReaders, Visit};
+use crate::encoding::DamagedData;
 use crate::list_query::ListQuery;
 use crate::range::Range;
 use crate::views::{Failure, Readers, Visitors};
@@ -37,31 +38,46 @@ pub(super) async fn report(
     days: Span,
     query: &ListQuery,
 ) -> Result<Visitors, Failure> {
-    let id = snapshot.shared.read().id;
     let mut sum = Sum::default();
+    let decode = if query.limit == 0 { DistinctReaders::decode_site } else { DistinctReaders::decode };
+    each_day(database, snapshot, days, decode, |_, readers| sum.add(readers)).await?;
+    Ok(sum.into_report(&snapshot.shared, query))
+}
+
+/// Calls `with` for the readers of every day that has any. Recounts days that changed.
+pub(super) async fn each_day(
+    database: &Database,
+    snapshot: &Snapshot,
+    days: Span,
+    decode: fn(&[u8]) -> Result<DistinctReaders, DamagedData>,
+    mut with: impl FnMut(i64, DistinctReaders),
+) -> Result<(), Failure> {
+    let id = snapshot.shared.read().id;
     let stored = match snapshot.journal() {
         None => count_days(database, id, days).await,
         Some(_) => Ok(None),
     };
     match stored {
         Ok(Some(stored)) => {
-            for day in stored {
-                let no_pages = query.limit == 0;
-                sum.add(if no_pages {
-                    DistinctReaders::decode_site(&day)?
-                } else {
-                    DistinctReaders::decode(&day)?
-                });
+            for (day, readers) in stored {
+                with(day, decode(&readers)?);
             }
         }
         Err(failure) if failure.trouble().is_none() => return Err(failure),
-        Ok(None) | Err(_) => uncached::add(&mut sum, database.reads(), snapshot, days).await?,
+        Ok(None) | Err(_) => uncached::each_day(database.reads(), snapshot, days, with).await?,
     }
-    Ok(sum.into_report(&snapshot.shared, query))
+    Ok(())
 }
 
+/// A day, and its encoded counts.
+type StoredDay = (i64, Vec<u8>);
+
 /// The encoded counts of some days. Recounts and stores the days that changed.
-async fn count_days(database: &Database, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
+async fn count_days(
+    database: &Database,
+    project: i64,
+    days: Span,
+) -> Result<Option<Vec<StoredDay>>, Failure> {
     loop {
         recount(database, project, days).await?;
         let stored = stored_counts(database.reads(), project, days).await?;
@@ -96,15 +112,19 @@ impl Sum {
 }
 
 /// The stored counts of some days, unless one of them has changed since.
-async fn stored_counts(reads: &ReadPool, project: i64, days: Span) -> Result<Option<Vec<Vec<u8>>>, Failure> {
-    let stored: Vec<Option<Vec<u8>>> =
-        sqlx::query_scalar("SELECT visitors FROM day WHERE project = ? AND day >= ? AND day < ?")
+async fn stored_counts(
+    reads: &ReadPool,
+    project: i64,
+    days: Span,
+) -> Result<Option<Vec<StoredDay>>, Failure> {
+    let stored: Vec<(i64, Option<Vec<u8>>)> =
+        sqlx::query_as("SELECT day, visitors FROM day WHERE project = ? AND day >= ? AND day < ?")
             .bind(project)
             .bind(days.0)
             .bind(days.1)
             .fetch_all(&mut *reads.acquire().await?)
             .await?;
-    Ok(stored.into_iter().collect())
+    Ok(stored.into_iter().map(|(day, visitors)| Some((day, visitors?))).collect())
 }
 
 /// Counts the readers of the days that have changed, and stores the counts.

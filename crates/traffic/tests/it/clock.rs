@@ -7,7 +7,7 @@ use base::{Clock, ClockGuard, ClockName, ClockRecord, TestClock};
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
-use traffic::{Event, Limits, ListQuery, Range, RawEvent, SqliteViews, Views, parse_event};
+use traffic::{AddressRanges, Event, Limits, ListQuery, Range, RawEvent, SqliteViews, Views, parse_event};
 
 use crate::views::{FIREFOX, clock, raw};
 
@@ -89,7 +89,9 @@ impl Machine {
 }
 
 async fn open(file: &std::path::Path, clock: &Arc<TestClock>, guard: &Arc<ClockGuard>) -> SqliteViews {
-    SqliteViews::open_guarded(file, clock.clone(), Limits::default(), guard.clone()).await.unwrap()
+    SqliteViews::open_guarded(file, clock.clone(), Limits::default(), guard.clone(), AddressRanges::shipped())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]

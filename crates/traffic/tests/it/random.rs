@@ -19,6 +19,9 @@ use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
+/// An address that OpenAI publishes for GPTBot.
+const OF_GPTBOT: &str = "132.196.86.9";
+const ELSEWHERE: &str = "9.9.9.9";
 const LIMITS: fn() -> Limits = || Limits { raw_days: 3, memory: 0, ..Limits::default() };
 
 /// Uses few values, so that events share pages, ids, visitors and the ends of ranges.
@@ -49,8 +52,14 @@ enum Step {
 fn any_sent() -> impl Strategy<Value = SentEvent> {
     let path = prop::sample::select(vec!["/", "/a", "/a.md", "/a/b", "/é", "/index.html", "/x.png"]);
     let agent = prop::sample::select(vec![FIREFOX, FIREFOX, CLAUDE, GPTBOT, "curl/8.5.0", ""]);
-    let status = prop::option::of(prop::sample::select(vec![200, 304, 301, 404, 500]));
-    let ip = prop::option::of(prop::sample::select(vec!["192.0.2.1", "192.0.2.2", "2001:db8::1"]));
+    let status = prop::option::of(prop::sample::select(vec![200, 304, 301, 308, 404, 500]));
+    let ip = prop::option::of(prop::sample::select(vec![
+        "192.0.2.1",
+        "192.0.2.2",
+        "2001:db8::1",
+        OF_GPTBOT,
+        ELSEWHERE,
+    ]));
     let referrer = prop::option::of(prop::sample::select(vec![
         "https://chatgpt.com/",
         "https://duck.example/a?q=1",
@@ -103,6 +112,17 @@ pub(crate) struct StoredEvent {
     truth: Class,
     /// Its path was removed after its raw event: it counts only in reads by product and by host.
     pub(crate) is_forgotten: bool,
+}
+
+impl StoredEvent {
+    /// Whether the address verifies the agent or contradicts it. Only GPTBot has known ranges here.
+    pub(crate) fn is_verified(&self) -> Option<bool> {
+        match (self.sent.agent, self.sent.ip) {
+            (GPTBOT, Some(OF_GPTBOT)) => Some(true),
+            (GPTBOT, Some(ELSEWHERE)) => Some(false),
+            _ => None,
+        }
+    }
 }
 
 /// The reference model.
@@ -162,7 +182,7 @@ impl Model {
             }
             let is_counted = match event.kind() {
                 Kind::Read => true,
-                Kind::NotFound => matches!(event.class(), Class::Human | Class::Assistant),
+                Kind::NotFound | Kind::Redirected => matches!(event.class(), Class::Human | Class::Assistant),
                 Kind::Other => false,
             };
             removed.views += u64::from(is_raw || is_counted);
@@ -348,11 +368,13 @@ async fn run_steps(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit:
     }
     for ends in ranges {
         let range = with_raw(&range(ends, &clock), &clock);
+        recount::check_visitors_by_day(&views, &range, |day| model.visitors(day)).await;
         assert_eq!(visitors_of_all_pages(&views, &range, limit).await, model.visitors(&range), "{range:?}");
     }
     for ends in ranges {
         let range = range(ends, &clock);
         recount::check_series(&views, &range, &model.events).await;
+        recount::check_path_days(&views, &range, &model.events).await;
         let range = of_days(&range, &clock);
         recount::check_names(&views, &range, &model.events, limit).await;
     }

@@ -4,13 +4,19 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::{Timestamp, tz::TimeZone};
-use traffic::{Class, Event, Interval, Kind, ListQuery, Range, Reports, SqliteViews, Tally};
+use traffic::{
+    AgentCount, Class, DayCounts, Event, Interval, Kind, ListQuery, PathDays, PathDaysQuery, Range, Readers,
+    Reports, SqliteViews, Tally,
+};
 
 use crate::random::StoredEvent;
 use crate::views::{CLAUDE, FIREFOX, GPTBOT};
 
 const HOUR: i64 = 3_600_000;
 const MINUTE: i64 = 60_000;
+const DAY: i64 = 24 * HOUR;
+/// Pages, a path that is never requested, and a path twice.
+const PATHS: [&str; 6] = ["/a", "/", "/none", "/é", "/a/b", "/a"];
 
 fn inside<'a>(events: &'a [StoredEvent], kind: Kind, range: &Range) -> impl Iterator<Item = &'a StoredEvent> {
     let range = *range;
@@ -40,11 +46,13 @@ fn total<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
 pub(crate) async fn check_names(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
     check_agents(views, range, events, limit).await;
     check_referrers(views, range, events, limit).await;
+    check_ai_referrals(views, range, events).await;
     check_not_found(views, range, events, limit).await;
+    check_redirected(views, range, events, limit).await;
 }
 
 async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
-    let mut expected = BTreeMap::<(&str, Class), u64>::new();
+    let mut expected = BTreeMap::<(&str, Class), [u64; 3]>::new();
     for kept in inside(events, Kind::Read, range) {
         let product = match kept.sent.agent {
             FIREFOX => "(browsers)",
@@ -53,11 +61,14 @@ async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent]
             "curl/8.5.0" => "curl",
             _ => "(no user agent)",
         };
-        *expected.entry((product, kept.event.class())).or_default() += 1;
+        let counts = expected.entry((product, kept.event.class())).or_default();
+        counts[0] += 1;
+        counts[1] += u64::from(kept.is_verified() == Some(true));
+        counts[2] += u64::from(kept.is_verified() == Some(false));
     }
-    let all: u64 = expected.values().sum();
+    let all: u64 = expected.values().map(|counts| counts[0]).sum();
     let mut expected: Vec<_> = expected.into_iter().collect();
-    expected.sort_by_key(|(_, reads)| Reverse(*reads));
+    expected.sort_by_key(|(_, counts)| Reverse(counts[0]));
     let mut reported = Vec::new();
     loop {
         let query = ListQuery::new(limit, reported.len() as u64);
@@ -70,8 +81,9 @@ async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent]
             break;
         }
     }
+    let counts = |agent: &AgentCount| [agent.reads, agent.verified, agent.claimed];
     let reported: Vec<_> =
-        reported.iter().map(|agent| ((&*agent.product, agent.class), agent.reads)).collect();
+        reported.iter().map(|agent| ((&*agent.product, agent.class), counts(agent))).collect();
     assert_eq!(reported, expected, "{range:?}");
 }
 
@@ -94,6 +106,26 @@ async fn check_referrers(views: &SqliteViews, range: &Range, events: &[StoredEve
             break;
         }
     }
+    assert_eq!(reported, expected, "{range:?}");
+}
+
+/// Claude's reads, GPTBot's reads, and humans from chatgpt.com.
+async fn check_ai_referrals(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
+    let mut expected = BTreeMap::<&str, (u64, u64)>::new();
+    for kept in inside(events, Kind::Read, range) {
+        let is_ai = matches!(kept.event.class(), Class::Assistant | Class::AiTraining);
+        match kept.sent.agent {
+            CLAUDE if is_ai => expected.entry("Anthropic").or_default().0 += 1,
+            GPTBOT if is_ai => expected.entry("OpenAI").or_default().0 += 1,
+            _ => {}
+        }
+        if kept.event.class() == Class::Human && kept.sent.referrer == Some("https://chatgpt.com/") {
+            expected.entry("OpenAI").or_default().1 += 1;
+        }
+    }
+    let reported = views.ai_referrals("acme", range).await.unwrap();
+    let reported: BTreeMap<_, _> =
+        reported.iter().map(|counts| (counts.operator, (counts.reads, counts.referrals))).collect();
     assert_eq!(reported, expected, "{range:?}");
 }
 
@@ -126,6 +158,91 @@ async fn check_not_found(views: &SqliteViews, range: &Range, events: &[StoredEve
         let named: Vec<_> = reported.referrers.iter().map(|(url, times)| (&**url, *times)).collect();
         assert_eq!((&*reported.path, reported.requests, named), (path, requests, referrers), "{range:?}");
     }
+}
+
+async fn check_redirected(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+    let mut expected = BTreeMap::<&str, Tally>::new();
+    for kept in inside(events, Kind::Redirected, range) {
+        let requests = tally(&kept.event).into_iter();
+        requests.for_each(|request| add(expected.entry(kept.event.path()).or_default(), request));
+    }
+    let totals = total(expected.values());
+    let mut expected: Vec<_> = expected.into_iter().map(|(path, sum)| (path.to_owned(), sum)).collect();
+    expected.sort_by_key(|(_, requests)| Reverse(requests.total()));
+    let mut reported = Vec::new();
+    loop {
+        let query = ListQuery::new(limit, reported.len() as u64);
+        let redirected = views.redirected("acme", range, &query).await.unwrap();
+        assert_eq!(redirected.totals, totals, "{range:?}");
+        reported.extend(redirected.pages);
+        if !redirected.has_more {
+            break;
+        }
+    }
+    assert_eq!(reported, expected, "{range:?}");
+}
+
+/// Compares the counts of every day that begins in a range, for the site and for [`PATHS`].
+pub(crate) async fn check_path_days(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
+    let mut expected = BTreeMap::<(&str, i64), DayCounts>::new();
+    for StoredEvent { event, is_forgotten, .. } in events {
+        let at = event.at().div_euclid(DAY) * DAY;
+        let Some(counted) = tally(event).filter(|_| !is_forgotten && range.contains(at)) else { continue };
+        for path in ["", event.path()] {
+            let entry = || DayCounts { at, ..DayCounts::default() };
+            match event.kind() {
+                Kind::Read => add(&mut expected.entry((path, at)).or_insert_with(entry).views, counted),
+                Kind::NotFound => {
+                    add(&mut expected.entry((path, at)).or_insert_with(entry).not_found, counted)
+                }
+                Kind::Redirected => {
+                    add(&mut expected.entry((path, at)).or_insert_with(entry).redirected, counted)
+                }
+                Kind::Other => {}
+            }
+        }
+    }
+    let days = |path: &str| -> Vec<DayCounts> {
+        expected.iter().filter(|((of, _), _)| *of == path).map(|(_, counts)| *counts).collect()
+    };
+    let reported = path_days(views, range, false).await;
+    assert_eq!(reported.site, days(""), "{range:?}");
+    for (reported, path) in reported.paths.iter().zip(PATHS) {
+        assert_eq!((&*reported.path, &reported.days), (path, &days(path)), "{range:?}");
+    }
+}
+
+/// Compares the visitors of every day that begins in a range. `expected` counts the site and the pages.
+pub(crate) async fn check_visitors_by_day(
+    views: &SqliteViews,
+    range: &Range,
+    expected: impl Fn(&Range) -> (Readers, Vec<(String, Readers)>),
+) {
+    let visitors = |days: &[DayCounts], at: i64| {
+        days.iter().find(|day| day.at == at).map(|day| day.visitors).unwrap_or_default()
+    };
+    let reported = path_days(views, range, true).await;
+    for at in reported.site.iter().map(|day| day.at) {
+        let (site, pages) = expected(&Range::new(Some(at), Some(at + DAY)).unwrap());
+        assert_eq!(visitors(&reported.site, at), site, "{range:?}, {at}");
+        for path in &reported.paths {
+            let page = pages.iter().find(|(page, _)| *page == path.path).map(|(_, readers)| *readers);
+            assert_eq!(
+                visitors(&path.days, at),
+                page.unwrap_or_default(),
+                "{range:?}, {} at {at}",
+                path.path
+            );
+        }
+    }
+    let all = expected(range).0.total;
+    assert_eq!(reported.site.iter().map(|day| day.visitors.total).sum::<u64>(), all, "{range:?}");
+}
+
+async fn path_days(views: &SqliteViews, range: &Range, with_visitors: bool) -> PathDays {
+    let paths = PATHS.map(str::to_owned);
+    let query = PathDaysQuery { paths: &paths, with_visitors };
+    views.path_days("acme", range, &query).await.unwrap()
 }
 
 /// The start of the step that contains a time, computed with a calendar.

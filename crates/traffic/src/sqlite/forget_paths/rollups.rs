@@ -1,5 +1,5 @@
-//! Removes paths from the rollups of days whose raw events are deleted: reads by page, visitors by page, and
-//! missing paths.
+//! Removes paths from the rollups of days whose raw events are deleted: reads by page, visitors by page,
+//! and missing and redirected paths.
 
 use sqlx::SqliteConnection;
 
@@ -10,6 +10,8 @@ use crate::name_counts::NameCounts;
 use crate::sqlite::names::NameKind;
 use crate::views::Failure;
 
+/// The kinds of names that begin with a path.
+const PATH_NAMES: [NameKind; 2] = [NameKind::Missing, NameKind::Redirected];
 /// No limit, so that decoding drops no names.
 const UNLIMITED_NAMES: usize = usize::MAX;
 
@@ -26,8 +28,10 @@ pub(super) async fn find(
             views += if matches.has_page(page) { cell.iter().sum::<u64>() } else { 0 };
         })?;
     }
-    if let Some(names) = not_found_names(connection, project, day).await? {
-        views += decode_names(&names)?.remove(|name| matches.has_name(name));
+    for about in PATH_NAMES {
+        if let Some(names) = path_names(connection, project, about, day).await? {
+            views += decode_names(&names)?.remove(|name| matches.has_name(name));
+        }
     }
     Ok(views)
 }
@@ -52,7 +56,10 @@ pub(super) async fn remove(
         write.execute(&mut *connection).await?;
     }
     remove_visitors(connection, project, day, matches).await?;
-    remove_not_found(connection, project, day, matches).await
+    for about in PATH_NAMES {
+        remove_path_names(connection, project, about, day, matches).await?;
+    }
+    Ok(())
 }
 
 async fn remove_visitors(
@@ -73,17 +80,18 @@ async fn remove_visitors(
     Ok(())
 }
 
-async fn remove_not_found(
+async fn remove_path_names(
     connection: &mut SqliteConnection,
     project: i64,
+    about: NameKind,
     day: i64,
     matches: &Matches,
 ) -> Result<(), Failure> {
-    let Some(names) = not_found_names(connection, project, day).await? else { return Ok(()) };
+    let Some(names) = path_names(connection, project, about, day).await? else { return Ok(()) };
     let mut names = decode_names(&names)?;
     names.remove(|name| matches.has_name(name));
     let write = sqlx::query("UPDATE named SET names = ? WHERE project = ? AND about = ? AND day = ?");
-    let write = write.bind(names.encode()?).bind(project).bind(NameKind::Missing as u8).bind(day);
+    let write = write.bind(names.encode()?).bind(project).bind(about as u8).bind(day);
     write.execute(connection).await?;
     Ok(())
 }
@@ -110,11 +118,12 @@ async fn day_cells(
     Ok(cells.bind(project).bind(day).fetch_optional(connection).await?)
 }
 
-async fn not_found_names(
+async fn path_names(
     connection: &mut SqliteConnection,
     project: i64,
+    about: NameKind,
     day: i64,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let names = sqlx::query_scalar("SELECT names FROM named WHERE project = ? AND about = ? AND day = ?");
-    Ok(names.bind(project).bind(NameKind::Missing as u8).bind(day).fetch_optional(connection).await?)
+    Ok(names.bind(project).bind(about as u8).bind(day).fetch_optional(connection).await?)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Sum, count_day};
+use super::count_day;
 use base::sqlite::ReadPool;
 
 use crate::block::Row;
@@ -12,11 +12,11 @@ use crate::sqlite::range_parts::Span;
 use crate::sqlite::snapshot::Snapshot;
 use crate::views::Failure;
 
-pub(super) async fn add(
-    sum: &mut Sum,
+pub(super) async fn each_day(
     reads: &ReadPool,
     snapshot: &Snapshot,
     days: Span,
+    mut with: impl FnMut(i64, DistinctReaders),
 ) -> Result<(), Failure> {
     let (project, raw_from) = {
         let project = snapshot.shared.read();
@@ -34,10 +34,11 @@ pub(super) async fn add(
         journal.entry(day).or_default();
     }
     for (day, visits) in journal {
-        sum.add(match day * DAY >= raw_from {
+        let readers = match day * DAY >= raw_from {
             true => count_raw_day(reads, project, day, &visits).await?,
             false => add_late(reads, project, day, visits).await?,
-        });
+        };
+        with(day, readers);
     }
     Ok(())
 }
