@@ -191,6 +191,11 @@ impl DataDir {
         self.path.join(REPOSITORIES)
     }
 
+    /// Files with address ranges of agents, which the operator may add.
+    pub fn ranges(&self) -> PathBuf {
+        self.path.join("ranges")
+    }
+
     /// The write-ahead journal of repositories outside of the data directory.
     pub fn writes(&self) -> PathBuf {
         self.path.join("writes")

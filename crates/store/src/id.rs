@@ -31,6 +31,7 @@ id!(KeyId, "key_");
 id!(PersonId, "per_");
 id!(InviteId, "inv_");
 id!(SessionId, "ses_");
+id!(FindingId, "fnd_");
 id!(WorkerId, "wrk_");
 
 /// A UUID v7. It sorts by time of creation, and every host accepts it in a branch name.

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Actor, ConversationEntry, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt, Result,
-    Terms,
+    Actor, ConversationEntry, FindingId, JobId, Progress, ProjectId, Prompt, PullState, Quotation, Receipt,
+    Result, Terms,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct NewJob {
     /// An existing branch to work on, with its open pull request; `None` is a new branch.
     pub branch: Option<String>,
     pub draft: bool,
+    /// The findings that the job is to fix. If there are some, at least one must wait for a job.
+    pub findings: Vec<FindingId>,
 }
 
 impl NewJob {

@@ -13,6 +13,7 @@ mod conversation;
 mod data_dir;
 mod directory_watch;
 mod encoding;
+mod findings;
 mod id;
 mod job;
 mod key;
@@ -47,7 +48,13 @@ pub use clock::Clocks;
 pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
 pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
-pub use id::{InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId};
+pub use findings::{
+    Chore, ChoreLease, Finding, FindingCount, FindingFilter, FindingJob, FindingSort, FindingUpdate,
+    Findings, HurtReaders, MAX_FINDINGS, MAX_FINDINGS_PER_JOB, SiteScan,
+};
+pub use id::{
+    FindingId, InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId,
+};
 pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, PullFilter, Status,
 };
@@ -87,6 +94,7 @@ pub trait Store:
     + Rates
     + Pulls
     + Sweeps
+    + Findings
     + Upkeep
     + ViewsDirectory
     + Clocks

@@ -115,4 +115,6 @@ pub trait Pulls: Send + Sync {
         to: Timestamp,
         limit: u32,
     ) -> Result<Vec<Merge>>;
+    /// When the pull request of a job was merged. `None`: it is not merged.
+    async fn merged_at(&self, project: &ProjectId, job: &JobId) -> Result<Option<Timestamp>>;
 }

@@ -6,11 +6,11 @@ use futures_util::FutureExt;
 
 use super::idempotency::{self, Admission, Request};
 use super::rates::Counts;
-use super::{Backend, Connection, Database};
+use super::{Backend, Connection, Database, findings};
 use crate::coalesced::{SharedResult, share_all};
 use crate::encoding::from_ms;
 use crate::terms::ANSWER_RETENTION;
-use crate::{NewJob, ProjectId, Receipt, Result, Terms, postgres, sqlite};
+use crate::{Job, NewJob, ProjectId, Receipt, Result, Terms, postgres, sqlite};
 
 pub(crate) type Creates<B> = Coalescer<ProjectId, (B, NewJob, Terms), SharedResult<Receipt>>;
 
@@ -29,6 +29,15 @@ pub(crate) fn creates<B: Backend>() -> Creates<B> {
     })
 }
 
+const FINDINGS_TAKEN: &str =
+    "a job fixes these findings already, or they are resolved or dismissed. Open a finding to see its job";
+
+/// Whether the job is about no findings, or about at least one that waits for a job. Marks these.
+async fn may_fix(db: &mut Connection<'_>, new: &NewJob, job: &Job, now: i64) -> Result<bool> {
+    Ok(new.findings.is_empty()
+        || findings::assign_to_job(db, &new.project, &new.findings, &job.id, now).await?)
+}
+
 /// Admits each request on its own: one refusal does not affect the others.
 async fn insert(
     db: &mut Connection<'_>,
@@ -44,6 +53,9 @@ async fn insert(
         job.prompt = db.stored_text(&job.prompt);
         let request = Request { project: &job.project, operation: "create", terms, now, expired };
         receipts.push(match idempotency::admit(db, &request, &mut counts).await? {
+            Admission::Admitted(_) if !may_fix(db, new, &job, now).await? => {
+                Receipt::Refused(FINDINGS_TAKEN.to_owned())
+            }
             Admission::Admitted(usage) => {
                 idempotency::store_answer(db, &request, &job).await?;
                 jobs.push(job.clone());

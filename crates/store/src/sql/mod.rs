@@ -5,10 +5,12 @@
 
 mod accounts;
 mod audit;
+mod chores;
 mod clocks;
 mod connection;
 mod conversation;
 mod create;
+mod findings;
 mod idempotency;
 mod invites;
 mod jobs;

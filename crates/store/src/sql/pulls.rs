@@ -110,6 +110,12 @@ impl<B: Backend> Pulls for B {
         let find = find.bind(&project.0).bind(from.as_millisecond()).bind(to.as_millisecond()).bind(limit);
         Ok(unique_by_link(self.all(find).await?))
     }
+
+    async fn merged_at(&self, project: &ProjectId, job: &JobId) -> Result<Option<Timestamp>> {
+        let find = sql("SELECT merged_at FROM jobs WHERE project = $1 AND id = $2");
+        let row = self.row(find.bind(&project.0).bind(&job.0)).await?;
+        row.map_or(Ok(None), |row| row.time_or_none("merged_at"))
+    }
 }
 
 /// Wakes those who watch the job, and workers that skipped it because its row was locked.
@@ -127,6 +133,10 @@ async fn set_state(db: &mut Connection<'_>, job: &JobId, state: PullState) -> Re
     let changed = db.execute(set.bind(state.as_str()).bind(&job.0).bind(now)).await?;
     if changed > 0 {
         append(db, job, now, &state.event()).await?;
+        // The docs and the findings changed, too.
+        let hasten = sql("UPDATE project_chores SET due_at = 0
+             WHERE project = (SELECT project FROM jobs WHERE id = $1)");
+        db.execute(hasten.bind(&job.0)).await?;
     }
     Ok(changed as usize)
 }

@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0016_member_access.sql"),
     include_str!("../../migrations/0017_activity.sql"),
     include_str!("../../migrations/0018_proposals.sql"),
+    include_str!("../../migrations/0019_findings.sql"),
 ];
 
 #[derive(Clone)]

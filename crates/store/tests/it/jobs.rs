@@ -45,6 +45,7 @@ pub(crate) fn new_job(project: &Project) -> NewJob {
         base_ref: None,
         branch: None,
         draft: false,
+        findings: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod conversation;
 mod data_dir;
 mod deaths;
 mod failed_diffs;
+mod findings;
 mod follow_ups;
 mod idempotency;
 mod job_lists;

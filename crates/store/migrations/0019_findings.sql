@@ -1,0 +1,44 @@
+-- Upgrade: Adds findings: what hurts readers of the docs, and what was done about it.
+CREATE TABLE findings (
+    id         TEXT PRIMARY KEY,
+    project    TEXT NOT NULL REFERENCES projects ON DELETE CASCADE,
+    kind       TEXT NOT NULL,
+    key        TEXT NOT NULL,              -- the subject, as far as it identifies the finding
+    subject    TEXT NOT NULL,
+    target     TEXT,
+    state      TEXT NOT NULL,
+    score      INTEGER NOT NULL,
+    human      INTEGER NOT NULL,           -- readers hurt, in the window of the project's settings
+    ai         INTEGER NOT NULL,
+    evidence   TEXT NOT NULL,              -- JSON
+    lifecycle  TEXT NOT NULL,              -- JSON: the state, and what was done about it
+    job        TEXT REFERENCES jobs ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
+    version    INTEGER NOT NULL,           -- counts every change
+    found_at   INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,           -- the last change of the state
+    UNIQUE (project, kind, key)
+) STRICT;
+CREATE INDEX findings_by_score ON findings (project, score DESC, id);
+CREATE INDEX findings_by_job ON findings (job) WHERE job IS NOT NULL;
+
+CREATE TABLE finding_settings (
+    project  TEXT PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    settings TEXT NOT NULL                 -- JSON
+) STRICT;
+
+-- What the docs of a project contain, as of a commit.
+CREATE TABLE site_scans (
+    project    TEXT PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
+    commit_id  TEXT NOT NULL,
+    scan       TEXT NOT NULL,              -- JSON
+    scanned_at INTEGER NOT NULL
+) STRICT;
+
+-- Work that any server does for a project from time to time. A server that takes it moves due_at, and counts the fence.
+CREATE TABLE project_chores (
+    project TEXT NOT NULL REFERENCES projects ON DELETE CASCADE,
+    chore   TEXT NOT NULL,
+    due_at  INTEGER NOT NULL,
+    fence   INTEGER NOT NULL,
+    PRIMARY KEY (project, chore)
+) STRICT, WITHOUT ROWID;
