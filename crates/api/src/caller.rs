@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use store::{Actor, ApiKey, JobId, KeyText, Project, ProjectId, Scope};
+use store::{Actor, ApiKey, FindingId, JobId, KeyText, Project, ProjectId, Scope};
 
 use super::access;
 use super::error::ApiError;
@@ -41,8 +41,9 @@ impl FromRequestParts<App> for Caller {
         }
         let project = require_visible(project, &key)?;
         if !matches!(parts.method, Method::GET | Method::HEAD) {
-            // A handler that reads finds the job itself, and no other check comes before that.
+            // A handler that reads finds the job or the finding itself, and no other check comes before that.
             check_job_exists(parts, app, &project).await?;
+            check_finding_exists(parts, app, &project).await?;
             if key.scope == Scope::Read {
                 return Err(ApiError::ScopeTooSmall);
             }
@@ -101,6 +102,15 @@ async fn check_job_exists(parts: &mut Parts, app: &App, project: &Project) -> Re
     app.jobs.find(&project.id, &id).await?.map(drop).ok_or(ApiError::NoSuchJob)
 }
 
+/// Fails if the path names a finding that does not exist.
+async fn check_finding_exists(parts: &mut Parts, app: &App, project: &Project) -> Result<(), ApiError> {
+    if !has_path_parameter(parts, FINDING) {
+        return Ok(());
+    }
+    let FindingPath(id) = FindingPath::from_request_parts(parts, app).await?;
+    app.findings.finding(&project.id, &id).await?.map(drop).ok_or(ApiError::NoSuchFinding)
+}
+
 /// Records the last use of a key in the background, so that a poll does not wait for the disk. If too many
 /// such writes are waiting, this one is skipped: the next poll records the use.
 fn record_key_use(app: &App, key: ApiKey) {
@@ -128,5 +138,19 @@ impl FromRequestParts<App> for JobPath {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
         path_parameter(parts, JOB).map(|id| Self(JobId(id))).ok_or(ApiError::NoSuchJob)
+    }
+}
+
+/// The path parameter with the id of a finding.
+const FINDING: &str = "finding";
+
+/// The finding that the path names. The handler checks that it exists in the caller's project.
+pub(crate) struct FindingPath(pub(crate) FindingId);
+
+impl FromRequestParts<App> for FindingPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        path_parameter(parts, FINDING).map(|id| Self(FindingId(id))).ok_or(ApiError::NoSuchFinding)
     }
 }

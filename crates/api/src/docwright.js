@@ -13,7 +13,10 @@
       const url = location.origin + location.pathname; // a query can contain secrets
       if (document.prerendering || url === counted) return;
       counted = url;
-      const body = JSON.stringify({ url, referrer: referrer.split(/[?#]/)[0] });
+      // Assistants name themselves here if they send no referrer. The server keeps no other name.
+      const source = referrer ? null : new URLSearchParams(location.search).get("utm_source");
+      const page = source ? url + "?utm_source=" + encodeURIComponent(source) : url;
+      const body = JSON.stringify({ url: page, referrer: referrer.split(/[?#]/)[0] });
       referrer = url;
       // Text needs no preflight request; with keepalive, the request outlives the page.
       const endpoint = new URL("../v1/collect/" + script.dataset.project, script.src);

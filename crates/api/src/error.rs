@@ -42,6 +42,8 @@ pub(crate) enum ApiError {
     NoSuchProject,
     #[error("no such job")]
     NoSuchJob,
+    #[error("no such finding")]
+    NoSuchFinding,
     #[error(
         "the job has no pull request: it's still running, it changed nothing, or it failed before it opened one; its events say which"
     )]
@@ -103,7 +105,11 @@ impl ApiError {
             Self::AddressNotAllowed | Self::ScopeTooSmall | Self::OriginNotAllowed | Self::UnsignedHook => {
                 StatusCode::FORBIDDEN
             }
-            Self::NoSuchProject | Self::NoSuchJob | Self::NoPull | Self::NoSuchRoute => StatusCode::NOT_FOUND,
+            Self::NoSuchProject
+            | Self::NoSuchJob
+            | Self::NoSuchFinding
+            | Self::NoPull
+            | Self::NoSuchRoute => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::UnsupportedMediaType(_) | Self::UnsupportedCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -132,6 +138,7 @@ impl ApiError {
             Self::OriginNotAllowed => "origin_not_allowed",
             Self::NoSuchProject => "no_such_project",
             Self::NoSuchJob => "no_such_job",
+            Self::NoSuchFinding => "no_such_finding",
             Self::NoPull => "no_pull_request",
             Self::NoSuchRoute => "no_such_route",
             Self::MethodNotAllowed => "method_not_allowed",

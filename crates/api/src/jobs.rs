@@ -39,10 +39,20 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let new = new_job(&app, &caller.project, body)?;
     let terms = job_terms(&app, &caller, &headers, &bytes)?;
-    let receipt = with_failpoints("insert", app.jobs.insert(&new, &terms)).await?;
-    let mut response = receipt_response(&app, &caller.project, receipt, StatusCode::CREATED)?;
+    insert(&app, &caller.project, &new, &terms).await
+}
+
+/// Stores a new job, and answers 201.
+pub(super) async fn insert(
+    app: &App,
+    project: &Project,
+    new: &NewJob,
+    terms: &Terms,
+) -> Result<Response, ApiError> {
+    let receipt = with_failpoints("insert", app.jobs.insert(new, terms)).await?;
+    let mut response = receipt_response(app, project, receipt, StatusCode::CREATED)?;
     if let Some(id) = response.extensions_mut().remove::<store::JobId>() {
-        let location = format!("/v2/agent/{}/job/{id}", caller.project.id);
+        let location = format!("/v2/agent/{}/job/{id}", project.id);
         response
             .headers_mut()
             .insert(LOCATION, HeaderValue::from_str(&location).map_err(anyhow::Error::from)?);
@@ -156,11 +166,7 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
         let sentence = "branch must not be the branch to merge into; a pull request needs its own branch";
         return Err(ApiError::invalid("invalid_branch", sentence.to_owned()));
     }
-    let model = body.model.unwrap_or_else(|| project.model.clone());
-    let allowed = app.models.allowed(project);
-    if !allowed.contains(&model.as_str()) {
-        return Err(ApiError::invalid("invalid_model", model_not_allowed(&allowed)));
-    }
+    let model = allowed_model(app, project, body.model)?;
     Ok(NewJob {
         project: project.id.clone(),
         prompt,
@@ -168,7 +174,18 @@ fn new_job(app: &App, project: &Project, body: CreateJob) -> Result<NewJob, ApiE
         base_ref: body.r#ref,
         branch: body.branch,
         draft: body.draft.unwrap_or(false),
+        findings: Vec::new(),
     })
+}
+
+/// The model of a new job: the requested one, or the project's.
+pub(super) fn allowed_model(app: &App, project: &Project, model: Option<String>) -> Result<String, ApiError> {
+    let model = model.unwrap_or_else(|| project.model.clone());
+    let allowed = app.models.allowed(project);
+    match allowed.contains(&model.as_str()) {
+        true => Ok(model),
+        false => Err(ApiError::invalid("invalid_model", model_not_allowed(&allowed))),
+    }
 }
 
 /// `prompt` is the instruction. The entries of `context` are quotations.
@@ -187,7 +204,12 @@ fn model_not_allowed(allowed: &[&str]) -> String {
     }
 }
 
-fn job_terms(app: &App, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Result<Terms, ApiError> {
+pub(super) fn job_terms(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Terms, ApiError> {
     let once = idempotency::parse_key(headers)?.map(|key| {
         let (app, project) = (app.clone(), caller.project.clone());
         (IdempotencyKey::new(&key, body), Render(Arc::new(move |job| render(&app, &project, job))))

@@ -8,10 +8,12 @@ mod caller;
 mod collect;
 mod compression;
 mod csv;
+mod effects;
 mod error;
 mod etag;
 mod events;
 mod fallback;
+mod findings;
 mod forget;
 mod headers;
 mod health;
@@ -64,12 +66,21 @@ fn api() -> Api {
         .get("/v1/analytics/{projectId}/series", reports::series, operations::get_series())
         .get("/v1/analytics/{projectId}/agents", reports::agents, operations::get_agents())
         .get("/v1/analytics/{projectId}/referrers", reports::referrers, operations::get_referrers())
+        .get("/v1/analytics/{projectId}/ai-referrals", reports::ai_referrals, operations::get_ai_referrals())
         .get("/v1/analytics/{projectId}/not-found", reports::not_found, operations::get_not_found())
+        .get("/v1/analytics/{projectId}/redirected", reports::redirected, operations::get_redirected())
         .get("/v1/analytics/{projectId}/live", reports::live, operations::get_live())
         .post("/v1/analytics/{projectId}/reclassify", reports::reclassify, operations::reclassify())
         .post("/v1/analytics/{projectId}/forget", forget::forget, operations::forget_paths())
         .post("/v1/analytics/{projectId}/events", events::ingest, operations::send_events())
         .get("/v1/analytics/{projectId}/imports/{file}", imports::show, operations::get_import())
+        .get("/v1/analytics/{projectId}/effect", effects::merges, operations::get_effect())
+        .get("/v1/analytics/{projectId}/weekly", effects::weekly, operations::get_weekly_summary())
+        .get("/v1/findings/{projectId}", findings::list, operations::list_findings())
+        .post("/v1/findings/{projectId}/job", findings::fix_many, operations::fix_findings())
+        .get("/v1/findings/{projectId}/{finding}", findings::show, operations::get_finding())
+        .post("/v1/findings/{projectId}/{finding}/job", findings::fix_one, operations::fix_finding())
+        .post("/v1/findings/{projectId}/{finding}/dismiss", findings::dismiss, operations::dismiss_finding())
         .post("/v1/collect/{projectId}", collect::collect, operations::send_view())
         .options("/v1/collect/{projectId}", collect::preflight, operations::preflight_view())
         .post("/hooks/{provider}/{projectId}", hooks::receive, operations::receive_webhook())

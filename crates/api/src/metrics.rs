@@ -17,5 +17,6 @@ pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, Ap
     let jobs = jobs.inspect_err(|error| tracing::error!("the jobs could not be counted: {error}"));
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     let is_paused = app.clocks.clock_guard().is_paused();
-    Ok((headers, app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), is_paused)))
+    let fetches = app.hosts.fetch_counts();
+    Ok((headers, app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), fetches, is_paused)))
 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod analytics;
+mod findings;
 mod operation;
 mod parameters;
 mod reference_page;
@@ -28,6 +29,7 @@ use app::App;
 
 pub(super) use agent::*;
 pub(super) use analytics::*;
+pub(super) use findings::*;
 pub(super) use operation::Operation;
 pub(super) use reference_page::show as show_reference;
 pub(super) use reports::*;

@@ -163,7 +163,7 @@ pub(super) fn parse_path_prefix(query: &mut Query<'_>) -> Option<String> {
 }
 
 /// `dateFrom` and `dateTo`. Fails if any parameter of the query is invalid.
-fn parse_range(query: &mut Query<'_>) -> Result<Range, ApiError> {
+pub(super) fn parse_range(query: &mut Query<'_>) -> Result<Range, ApiError> {
     let mut ends = [None, None];
     for (end, name) in ends.iter_mut().zip(["dateFrom", "dateTo"]) {
         match query.get(name).map(parse_bound).transpose() {

@@ -1,12 +1,13 @@
-//! Reports page views by time, agent and referrer, the pages that weren't found, and the last 30 minutes.
+//! Reports page views by time, agent and referrer, the paths that weren't found or were redirected, and the last 30
+//! minutes.
 //! Also reclassifies stored views.
 
 use axum::response::Response;
 use jiff::Timestamp;
 use traffic::{Interval, Readers, SeriesError, agents_version};
 use wire::{
-    AgentViews, Agents, ClassViews, LinkingPage, Live, MissingPage, NotFound, Point, ReclassifyResult,
-    Referrer, Referrers, Series, Totals,
+    AgentViews, Agents, AiReferrals, ClassViews, LinkingPage, Live, MissingPage, NotFound, OperatorReferrals,
+    PageView, Point, ReclassifyResult, Redirected, Referrer, Referrers, Series, Totals,
 };
 
 use super::analytics::{page_view, totals};
@@ -52,6 +53,9 @@ pub(super) async fn agents(query: ReportQuery<RowParameters>) -> Result<Response
     let report = query.app.reports.agents(&query.project.0, &query.range, list).await?;
     let has_more = report.has_more;
     let agent = |agent: traffic::AgentCount| AgentViews {
+        verified: agent.verified,
+        claimed: agent.claimed,
+        unknown: agent.unknown(),
         operator: agent.operator.map(str::to_owned),
         product: agent.product,
         class: agent.class.as_str().into(),
@@ -73,7 +77,8 @@ pub(super) async fn referrers(query: ReportQuery<RowParameters>) -> Result<Respo
     let has_more = report.has_more;
     let referrer = |(host, views): (String, traffic::Tally)| {
         let Totals { human, ai, total } = totals(views);
-        Referrer { host, human, ai, total }
+        let ai_referral = traffic::assistant_operator(&host).map(str::to_owned);
+        Referrer { host, ai_referral, human, ai, total }
     };
     let json = |report: traffic::Referrers| Referrers {
         totals: totals(report.totals),
@@ -81,6 +86,21 @@ pub(super) async fn referrers(query: ReportQuery<RowParameters>) -> Result<Respo
         has_more,
     };
     query.respond_rows(report, has_more, json, |app, report| csv::referrers(app, report.hosts))
+}
+
+/// `GET /v1/analytics/{projectId}/ai-referrals`
+pub(super) async fn ai_referrals(query: ReportQuery) -> Result<Response, ApiError> {
+    let report = query.app.reports.ai_referrals(&query.project.0, &query.range).await?;
+    let operator = |counts: traffic::AiReferrals| OperatorReferrals {
+        operator: counts.operator.into(),
+        views: counts.reads,
+        referrals: counts.referrals,
+        views_per_referral: (counts.referrals > 0).then(|| counts.reads as f64 / counts.referrals as f64),
+    };
+    let json = |report: Vec<traffic::AiReferrals>| AiReferrals {
+        operators: report.into_iter().map(operator).collect(),
+    };
+    query.respond(report, json, csv::ai_referrals)
 }
 
 /// `GET /v1/analytics/{projectId}/not-found`
@@ -94,6 +114,23 @@ pub(super) async fn not_found(query: ReportQuery<PageParameters>) -> Result<Resp
         has_more,
     };
     query.respond_rows(report, has_more, json, |app, report| csv::not_found(app, report.pages))
+}
+
+/// `GET /v1/analytics/{projectId}/redirected`
+pub(super) async fn redirected(query: ReportQuery<PageParameters>) -> Result<Response, ApiError> {
+    let list = query.parameters.as_ref();
+    let report = query.app.reports.redirected(&query.project.0, &query.range, list).await?;
+    let has_more = report.has_more;
+    let page = |(path, requests): (String, traffic::Tally)| {
+        let Totals { human, ai, total } = totals(requests);
+        PageView { path, human, ai, total }
+    };
+    let json = |report: traffic::Redirected| Redirected {
+        totals: totals(report.totals),
+        redirected: report.pages.into_iter().map(page).collect(),
+        has_more,
+    };
+    query.respond_rows(report, has_more, json, |app, report| csv::redirected(app, report.pages))
 }
 
 /// `GET /v1/analytics/{projectId}/live`

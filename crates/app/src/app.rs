@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use base::Clock;
 use base::sqlite::{OpenError, Schema};
-use forge::{Local, RepositoryProblem};
+use forge::{FetchState, Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
-    Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, JobStore, LeaseLimits, Limit, MasterKey, People,
-    PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError, Secrets, Sessions,
-    SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
+    Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, Findings, JobStore, LeaseLimits, Limit,
+    MasterKey, People, PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError,
+    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -71,6 +71,7 @@ pub struct AppParts {
     pub pulls: Arc<dyn Pulls>,
     pub sweeps: Arc<dyn Sweeps>,
     pub proposals: Arc<dyn Proposals>,
+    pub findings: Arc<dyn Findings>,
     pub upkeep: Arc<dyn Upkeep>,
     pub clocks: Arc<dyn Clocks>,
     /// Whether deleted text may still be in a write-ahead log. It's unknown at the start, so it begins as
@@ -158,7 +159,9 @@ impl App {
         let id = dir.id(lock)?;
         directory::refuse_missing_views(settings.page_views, dir, &*store, &id).await?;
         let guard = store.clock_guard();
-        let views = SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard).await?;
+        let ranges = directory::load_address_ranges(dir);
+        let views =
+            SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard, ranges).await?;
         store.watch_clocks(&id, views.newest().await?).await?;
         let views_owner = ViewsOwner::claim(store.clone(), &id, settings.page_views).await?;
         let database = settings.database_url.is_none().then(|| dir.database());
@@ -187,6 +190,7 @@ impl App {
             beacon_limit: Arc::new(AddressLimit::new(settings.limits.beacons, clock.clone())),
             sweeps: store.clone(),
             proposals: store.clone(),
+            findings: store.clone(),
             upkeep: store.clone(),
             clocks: store.clone(),
             needs_checkpoint: Arc::new(AtomicBool::new(true)),
@@ -322,6 +326,11 @@ impl Admin {
         let change = &ProjectChange::default();
         let update = ProjectUpdate { before: project, change, key: None, who: COMMAND_LINE };
         hosts::check_update(&self.hosts, update).await
+    }
+
+    /// How the cache of a project gets the files of its commits. `None` if it has all of them, or doesn't exist.
+    pub fn fetch_state(&self, project: &Project) -> Option<FetchState> {
+        self.hosts.fetch_state(&project.id)
     }
 
     /// Finds what a killed program or a power cut left in a repository on this machine.

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use traffic::{AgentCount, MissingPath, Tally};
+use traffic::{AgentCount, AiReferrals, MissingPath, Tally};
 
 use crate::app::App;
 
@@ -29,8 +29,25 @@ pub fn counts(app: &App, name: &str, first: &str, rows: Vec<(String, [u64; 3])>)
 }
 
 pub fn referrers(app: &App, hosts: Vec<(String, Tally)>) -> Option<Response> {
-    let rows = hosts.into_iter().map(|(host, views)| (host, [views.human, views.ai, views.total()]));
-    counts(app, "referrers", "host", rows.collect())
+    tallies(app, "referrers", "host", hosts)
+}
+
+pub fn ai_referrals(app: &App, operators: Vec<AiReferrals>) -> Option<Response> {
+    let bytes = operators.len() * ROW_BYTES;
+    let row = |counts: AiReferrals| {
+        vec![Cell::Text(counts.operator.into()), Cell::Number(counts.reads), Cell::Number(counts.referrals)]
+    };
+    let columns = ["operator", "views", "referrals"];
+    csv_response(app, "ai-referrals", &columns, operators.into_iter().map(row), bytes)
+}
+
+pub fn redirected(app: &App, paths: Vec<(String, Tally)>) -> Option<Response> {
+    tallies(app, "redirected", "path", paths)
+}
+
+fn tallies(app: &App, name: &str, first: &str, rows: Vec<(String, Tally)>) -> Option<Response> {
+    let rows = rows.into_iter().map(|(text, sum)| (text, [sum.human, sum.ai, sum.total()]));
+    counts(app, name, first, rows.collect())
 }
 
 pub fn agents(app: &App, agents: Vec<AgentCount>) -> Option<Response> {

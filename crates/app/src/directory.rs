@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory};
 use tokio_util::sync::CancellationToken;
+use traffic::AddressRanges;
 
 use crate::app::App;
 use crate::settings::Settings;
@@ -52,6 +53,15 @@ pub fn warn_of_missing_views(settings: &Settings, dir: &DataDir) {
             dir.views().display()
         );
     }
+}
+
+/// The address ranges of agents. A file that cannot be used is logged and left out.
+pub fn load_address_ranges(dir: &DataDir) -> AddressRanges {
+    let (ranges, bad) = AddressRanges::load(&dir.ranges());
+    for file in bad {
+        tracing::warn!("{} isn't used: {}", file.path.display(), file.problems.join(" "));
+    }
+    ranges
 }
 
 /// Checks the directory until `stop`, and logs changes.

@@ -2,6 +2,7 @@
 
 mod caches;
 mod check;
+mod history;
 mod pull_states;
 mod records;
 mod suggestions;
@@ -13,7 +14,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::Clock;
-use forge::{AppKey, Cache, Credential, Error, Host, HostKind, Local, Web, WebLimits, WebSettings};
+use forge::{
+    AppKey, Cache, Credential, Error, FetchCounts, FetchState, HistoryCache, Host, HostKind, Local, Web,
+    WebLimits, WebSettings,
+};
 use net::{NetworkPolicy, Secret};
 use store::{DataDir, Hosting, Project, ProjectId, Pulls, Secrets};
 use zeroize::Zeroizing;
@@ -48,6 +52,8 @@ pub struct Hosts {
     clock: Arc<dyn Clock>,
     /// One cache per project and process, because a cache serializes its own operations.
     caches: Arc<Mutex<HashMap<ProjectId, Arc<Cache>>>>,
+    histories: Arc<Mutex<HashMap<ProjectId, Arc<HistoryCache>>>>,
+    fetches: Arc<FetchCounts>,
     /// Open web hosts with their connections.
     open_hosts: Arc<Mutex<HashMap<ProjectId, OpenHost>>>,
     last_requests: Arc<Mutex<LastRequests>>,
@@ -79,6 +85,8 @@ impl Hosts {
             limits: WebLimits { retry_delay: settings.host_retry_delay, ..WebLimits::default() },
             clock,
             caches: Arc::default(),
+            histories: Arc::default(),
+            fetches: Arc::default(),
             open_hosts: Arc::default(),
             last_requests: Arc::default(),
             hasher: RandomState::new(),
@@ -171,27 +179,43 @@ impl Hosts {
         Ok(sealed.map(|bytes| HostKey::new(String::from_utf8_lossy(&bytes))))
     }
 
-    /// Removes the cache and the connections of a deleted project.
+    /// Removes the caches and the connections of a deleted project.
     pub async fn remove_project(&self, project: &ProjectId) -> std::io::Result<()> {
         lock(&self.open_hosts).remove(project);
         lock(&self.caches).remove(project);
-        let path = |suffix: &str| self.repositories.join(format!("{project}.{suffix}"));
-        ignore_missing(tokio::fs::remove_dir_all(path("git")).await)?;
-        ignore_missing(tokio::fs::remove_file(path("git.lock")).await)
+        lock(&self.histories).remove(project);
+        for suffix in ["git", history::HISTORY_SUFFIX] {
+            let path = |end: &str| self.repositories.join(format!("{project}.{suffix}{end}"));
+            ignore_missing(tokio::fs::remove_dir_all(path("")).await)?;
+            ignore_missing(tokio::fs::remove_file(path(".lock")).await)?;
+        }
+        Ok(())
     }
 
     /// The projects that have a cache on this machine.
     pub fn cached_projects(&self) -> Vec<ProjectId> {
         let entries = std::fs::read_dir(&self.repositories).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        names.filter_map(|name| Some(ProjectId(name.strip_suffix(".git")?.to_owned()))).collect()
+        let projects = names.filter_map(|name| caches::project_of(&name));
+        projects.filter_map(|(project, is_history)| (!is_history).then_some(project)).collect()
+    }
+
+    /// How the project's cache gets the files of its commits. `None` if it has all of them, or doesn't exist.
+    pub fn fetch_state(&self, project: &ProjectId) -> Option<FetchState> {
+        FetchState::read(&self.repositories.join(format!("{project}.git")))
+    }
+
+    /// What fetches over HTTP cost since the start of this process.
+    pub fn fetch_counts(&self) -> &FetchCounts {
+        &self.fetches
     }
 
     pub async fn cache(&self, project: &ProjectId) -> forge::Result<Arc<Cache>> {
         if let Some(cache) = lock(&self.caches).get(project) {
             return Ok(cache.clone());
         }
-        let cache = Arc::new(Cache::open(&self.repositories.join(format!("{project}.git"))).await?);
+        let path = self.repositories.join(format!("{project}.git"));
+        let cache = Arc::new(Cache::open_counted(&path, self.fetches.clone()).await?);
         Ok(lock(&self.caches).entry(project.clone()).or_insert(cache).clone())
     }
 }

@@ -5,6 +5,7 @@
 //! cleanup task.
 
 mod concurrency;
+mod fetches;
 mod requests;
 mod text;
 mod views;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use forge::FetchCounts;
 use jiff::Timestamp;
 use store::JobCounts;
 
@@ -121,6 +123,7 @@ impl Metrics {
         &self,
         jobs: Option<&JobCounts>,
         concurrency: &Concurrency,
+        fetches: &FetchCounts,
         deletion_is_paused: bool,
     ) -> String {
         let mut text = Text::default();
@@ -128,6 +131,7 @@ impl Metrics {
         for counter in Counter::ALL {
             self.render_counter(&mut text, counter);
         }
+        fetches::render(fetches, &mut text);
         text.gauge("docwright_store_up", "Whether the store answers.", u8::from(jobs.is_some()));
         if let Some(jobs) = jobs {
             render_jobs(&mut text, jobs);
@@ -201,7 +205,7 @@ mod tests {
     fn without_the_store_only_the_metrics_of_jobs_are_missing() {
         let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
         let concurrency = Concurrency::default();
-        let text = metrics.render(None, &concurrency, true);
+        let text = metrics.render(None, &concurrency, &FetchCounts::default(), true);
         assert!(text.contains("\ndocwright_store_up 0\n"), "{text}");
         for of_store in ["docwright_jobs{", "docwright_jobs_running", "docwright_queue_depth"] {
             assert!(!text.contains(of_store), "{text}");
@@ -209,7 +213,7 @@ mod tests {
         assert!(text.contains("\ndocwright_lease_losses_total 0\n"), "{text}");
         let jobs = JobCounts { active: 5, running: 2, ..JobCounts::default() };
         assert!(text.contains("\ndocwright_deletion_paused 1\n"), "{text}");
-        let text = metrics.render(Some(&jobs), &concurrency, false);
+        let text = metrics.render(Some(&jobs), &concurrency, &FetchCounts::default(), false);
         assert!(text.contains("\ndocwright_store_up 1\n"), "{text}");
         assert!(text.contains("\ndocwright_queue_depth 3\n"), "{text}");
         assert!(text.contains("\ndocwright_deletion_paused 0\n"), "{text}");

@@ -36,7 +36,7 @@ pub async fn refused_files(jobs: &dyn JobStore, project: &Project) -> store::Res
 }
 
 /// The path in a line `diff --git a/PATH b/PATH`; no other line of a diff begins like this.
-fn changed_file(line: &str) -> Option<&str> {
+pub(crate) fn changed_file(line: &str) -> Option<&str> {
     let both = line.strip_prefix("diff --git a/")?;
     both.get(..both.len().checked_sub(3)? / 2)
 }

@@ -9,6 +9,7 @@ use store::Job;
 use tokio_util::sync::CancellationToken;
 
 use app::App;
+use app::findings::refresh_due_findings;
 
 const INTERVAL: Duration = Duration::from_secs(5);
 const ROUNDS_PER_HOUR: u32 = 60 * 60 / INTERVAL.as_secs() as u32;
@@ -51,6 +52,9 @@ pub async fn do_chores(app: &App) {
         ("old branches", remove_old_branches(app).await),
         ("deleted projects", purge_projects(app).await),
     ];
+    if let Err(error) = refresh_due_findings(app).await {
+        tracing::warn!("cannot refresh the findings yet: {error:#}");
+    }
     for (what, result) in results {
         if let Err(error) = result {
             tracing::warn!("cannot remove {what} yet: {error:#}");

@@ -33,4 +33,6 @@ pub use agent::model;
 pub use agent::{Agent, Editor, Offline};
 
 /// The embedded host that [`Admin::host`] returns, and the check of the git program.
-pub use forge::{CommitLine, Host, Local, PullRequest, State as PullState, check_program as check_git};
+pub use forge::{
+    CommitLine, FetchMode, Host, Local, PullRequest, State as PullState, check_program as check_git,
+};

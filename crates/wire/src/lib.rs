@@ -1,6 +1,7 @@
 //! JSON types of the HTTP API, which the server and the CLI share. Their comments are descriptions in the
 //! API's OpenAPI document.
 
+mod findings;
 mod reports;
 mod schema;
 mod transcript;
@@ -9,9 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+pub use findings::{
+    DismissFinding, Effect, EffectChange, EffectMeasures, Evidence, EvidenceDay, EvidencePath,
+    EvidenceReferrer, Finding, FindingCount, FindingJob, FindingList, FixFindings, MergeEffect, MergeEffects,
+    Period, RedirectCandidate, SummaryCount, WeeklySummary,
+};
 pub use reports::{
-    AgentViews, Agents, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound, Point,
-    ReclassifyResult, Referrer, Referrers, RemovalResult, Series,
+    AgentViews, Agents, AiReferrals, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound,
+    OperatorReferrals, Point, ReclassifyResult, Redirected, Referrer, Referrers, RemovalResult, Series,
 };
 pub use transcript::{JobUsage, ModelMessage, ToolCall, ToolResult, TranscriptLine};
 

@@ -1,4 +1,4 @@
-//! JSON types of the analytics reports: series, agents, referrers, not found and live.
+//! JSON types of the analytics reports: series, agents, referrers, not found, redirected and live.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -56,6 +56,16 @@ pub struct AgentViews {
     #[schema(schema_with = schema::class)]
     pub class: String,
     pub views: u64,
+    /// Views from the addresses that the operator publishes for the product.
+    #[serde(default)]
+    pub verified: u64,
+    /// Views with the name of the product from other addresses.
+    #[serde(default)]
+    pub claimed: u64,
+    /// Views whose address can't be compared: there was none, it belongs to a known proxy, or the operator
+    /// publishes none.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 /// Views by referring host.
@@ -71,12 +81,37 @@ pub struct Referrers {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Referrer {
     /// `(none)` for views without a referrer, `(other)` for hosts beyond the maximum.
     pub host: String,
+    /// The operator of the AI assistant at this host, such as `OpenAI`. Null for other hosts.
+    #[serde(default)]
+    #[schema(required)]
+    pub ai_referral: Option<String>,
     pub human: u64,
     pub ai: u64,
     pub total: u64,
+}
+
+/// What the operators of AI assistants read, and the readers whom their assistants send.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct AiReferrals {
+    /// Most referrals first. Operators without views and referrals are left out.
+    pub operators: Vec<OperatorReferrals>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorReferrals {
+    pub operator: String,
+    /// Views by assistants and AI crawlers of the operator.
+    pub views: u64,
+    /// Human views that came from an assistant of the operator.
+    pub referrals: u64,
+    /// `views` divided by `referrals`. Null without referrals.
+    #[schema(required)]
+    pub views_per_referral: Option<f64>,
 }
 
 /// Requests for missing pages (404, 410).
@@ -107,6 +142,18 @@ pub struct LinkingPage {
     /// Host and path of the page with the link.
     pub referrer: String,
     pub views: u64,
+}
+
+/// Requests that were redirected (301, 302, 303, 307, 308).
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Redirected {
+    /// Totals over all redirected paths, independent of `limit` and `offset`.
+    pub totals: Totals,
+    /// Most requests first, then by path.
+    pub redirected: Vec<PageView>,
+    /// Whether there are more results after these.
+    pub has_more: bool,
 }
 
 /// The last 30 minutes.

@@ -4,8 +4,8 @@
 use agent::model::Usage;
 use agent::{Instructions, MAX_INSTRUCTIONS_BYTES, PastMessage, Prompt, PromptPart};
 use forge::Oid;
-use pages::Tree;
-use store::{Lease, Message, Quotation, StoreError};
+use pages::{Tree, redirects};
+use store::{Lease, Message, Project, Quotation, StoreError};
 
 use super::outcome::Stop;
 use super::tree::CommitTree;
@@ -17,6 +17,9 @@ pub(super) fn read_agents_files(tree: &CommitTree, docs_path: Option<&str>) -> V
     let mut paths: Vec<_> =
         ["AGENTS.md", ".docwright/AGENTS.md", ".mintlify/AGENTS.md"].map(String::from).into();
     paths.extend(docs_path.map(|folder| format!("{}/AGENTS.md", folder.trim_matches('/'))));
+    let wanted: Vec<_> = paths.iter().map(String::as_str).collect();
+    // The caller checks whether the tree could be read.
+    let _ = tree.prefetch(&wanted);
     let read = |path: String| {
         let mut bytes = tree.read(&path, usize::MAX).ok()?;
         // One byte more than the limit shows that the file is longer.
@@ -84,6 +87,27 @@ pub(super) async fn instructions_of_people(app: &Shared, lease: &Lease) -> Resul
     let prompts = messages.filter_map(|event| event.data.get("prompt").and_then(|prompt| prompt.as_str()));
     let all = [job.prompt.as_str()].into_iter().chain(prompts);
     Ok(Prompt::new(all.map(|text| PromptPart::Instruction(text.to_owned())).collect()).instructions())
+}
+
+/// The renames of the docs, if people ask for redirects. Reading the history takes a while, and other tasks don't need it.
+/// Renames between contents that weren't compared are guesses, so they are left out.
+pub(super) async fn history_for_redirects(
+    app: &Shared,
+    project: &Project,
+    prompt: &Prompt,
+    base: &Oid,
+) -> Result<Option<redirects::History>, Stop> {
+    if !prompt.instruction_text().to_lowercase().contains("redirect") {
+        return Ok(None);
+    }
+    let history = app.hosts.site_history(project, Some(base)).await?;
+    let certain = history.renames.into_iter().filter(|rename| rename.similarity.is_some());
+    let renames =
+        certain.map(|rename| redirects::Rename { date: rename.date, from: rename.from, to: rename.to });
+    let removed = history.removed.into_iter();
+    let removed =
+        removed.map(|page| redirects::RemovedPage { path: page.path, ..redirects::RemovedPage::default() });
+    Ok(Some(redirects::History { renames: renames.collect(), removed: removed.collect() }))
 }
 
 /// The number of the last waiting message, or 0.

@@ -11,8 +11,10 @@ use agent::model::{Message, Usage};
 use agent::{AgentError, Editor, PastMessage, Progress, Prompt, Refusal, Report, StepKind, Task};
 use async_trait::async_trait;
 use failpoints::with_failpoints;
+use forge::FetchObserver;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pages::redirects::History;
 use pages::{Edits, Files, Overlay};
 use serde_json::{Map, Value};
 use store::{Activity, Lease, NewEvent, Note, StoreError, Tokens};
@@ -32,6 +34,8 @@ use crate::shared::Shared;
 
 /// Steps of one run that become events. A run over thousands of pages has more.
 const MAX_STEPS: usize = 500;
+/// Fetches of fewer files are too fast to be reported.
+const MIN_REPORTED_FILES: usize = 100;
 /// If a model asks for a longer wait, the job returns to the queue.
 const MAX_INLINE_WAIT: Duration = Duration::from_secs(5);
 /// How long a suspect is alone in each call. A stalled model must not keep the other jobs of the process waiting.
@@ -55,6 +59,8 @@ pub(super) struct EditTask {
     pub(super) policy: GuardPolicy,
     pub(super) instructions: Vec<(String, String)>,
     pub(super) conversation: Vec<PastMessage>,
+    /// What happened to the pages of the docs, for a task about redirects.
+    pub(super) history: Option<History>,
     /// The number of the last follow-up in the prompt.
     pub(super) read_up_to: u32,
 }
@@ -72,6 +78,7 @@ pub(super) async fn run(
     // When this future is dropped, the editor stops at its next step.
     let _cancel_on_drop = cancel.clone().drop_guard();
     let spent = spent_by_earlier_attempts(app, lease, &task);
+    task.tree.observe_fetches(FetchEvents { sender: sender.clone(), cancel: cancel.clone() });
     let steps = Steps {
         app: app.clone(),
         lease: lease.clone(),
@@ -119,6 +126,25 @@ impl<T> Future for BlockInPlace<T> {
     }
 }
 
+/// Turns the progress of fetches into events of the job.
+struct FetchEvents {
+    sender: NoteSender,
+    cancel: CancellationToken,
+}
+
+impl FetchObserver for FetchEvents {
+    fn fetched(&self, fetched: usize, of: usize) {
+        if of >= MIN_REPORTED_FILES {
+            let message = format!("Fetched {fetched} of {of} files from the host");
+            self.sender.send_event(NewEvent::new(StepKind::Read.as_str(), message));
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
 /// Responses to earlier attempts at this run aren't requested again, so their tokens belong to this run.
 fn spent_by_earlier_attempts(app: &Shared, lease: &Lease, task: &EditTask) -> Spent {
     let mut usage = Usage::default();
@@ -136,6 +162,7 @@ async fn edit(task: EditTask, mut steps: Steps) -> Result<EditResult, Stop> {
         conversation: &task.conversation,
         allow: task.policy.allow.clone(),
         docs_path,
+        history: task.history.as_ref(),
     };
     let edited = task.editor.edit(&agent_task, &mut files, &mut steps).await;
     // An editor may have taken an unreadable file for a missing one.

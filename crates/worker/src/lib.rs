@@ -16,6 +16,7 @@ mod record;
 mod run;
 mod run_loop;
 mod shared;
+mod site_scan;
 mod sweep;
 mod tree;
 mod vocabulary_cache;
@@ -82,10 +83,11 @@ impl Worker {
                 }
                 is_released
             };
-            let (store_failed, is_released, (), ()) = tokio::join!(
+            let (store_failed, is_released, (), (), ()) = tokio::join!(
                 worker.send_heartbeats(&alive),
                 working,
                 sweep::sweep_until_stopped(&self.app, &alive),
+                site_scan::scan_until_stopped(&self.app, &alive),
                 directory::cancel_when_lost(&self.app, &alive),
             );
             if is_released {
@@ -119,6 +121,11 @@ impl Worker {
         }
         sweep::run_due_sweeps(&self.app).await;
         Ok(())
+    }
+
+    /// Runs the scans of sites that are due. For tests.
+    pub async fn scan_sites(&self) {
+        site_scan::run_due_scans(&self.app).await;
     }
 
     async fn lease(&self) -> Result<Option<Lease>, StoreError> {

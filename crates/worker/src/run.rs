@@ -127,23 +127,42 @@ impl<'a> Run<'a> {
     async fn edit(&self, base: &Oid, waiting: &[Message]) -> Result<EditResult, Stop> {
         let model = &self.lease.job.model;
         let editor = self.app.models.editor(&self.project, model).map_err(Stop::Failed)?;
-        let tree = CommitTree::new(self.cache.snapshot(base)?);
+        let tree = self.open_tree(base)?;
         let (docs_path, policy) = (self.project.docs_path.clone(), self.policy.clone());
-        let instructions = context::read_agents_files(&tree, docs_path.as_deref());
+        let (read, folder) = (tree.clone(), docs_path.clone());
+        // A read may wait for the host.
+        let reading =
+            tokio::task::spawn_blocking(move || context::read_agents_files(&read, folder.as_deref()));
+        let failed = "the instructions could not be read; look for the cause in the server's log";
+        let instructions = reading.await.map_err(|_| Stop::failed(failed))?;
         tree.check()?;
         let conversation = context::load_conversation(self.app, self.lease, base).await?;
         let prompts = self.prompts(waiting);
         let read_up_to = context::last_number(context::already_sent(&conversation, &prompts, waiting));
         let prompt = Prompt::joined(&prompts);
-        let task =
-            EditTask { editor, prompt, tree, docs_path, policy, instructions, conversation, read_up_to };
+        let history = context::history_for_redirects(self.app, &self.project, &prompt, base).await?;
+        let task = EditTask {
+            editor,
+            prompt,
+            tree,
+            docs_path,
+            policy,
+            instructions,
+            conversation,
+            history,
+            read_up_to,
+        };
         edit::run(self.app, self.lease, task, self.alive, self.permit).await
+    }
+
+    fn open_tree(&self, commit: &Oid) -> Result<CommitTree, Stop> {
+        Ok(CommitTree::new(self.cache.snapshot_on_demand(commit, &self.host.remote())?))
     }
 
     /// The last check before the commit, for the change of any editor. Refusals that aren't fatal go into the
     /// pull request.
     async fn judge(&self, base: &Oid, result: EditResult) -> Result<EditResult, Stop> {
-        let tree = CommitTree::new(self.cache.snapshot(base)?);
+        let tree = self.open_tree(base)?;
         let instructions = context::instructions_of_people(self.app, self.lease).await?;
         let (policy, read) = (self.policy.clone(), tree.clone());
         // Judging thousands of pages takes long.

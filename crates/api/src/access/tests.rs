@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use base::SystemClock;
+use forge::FetchCounts;
 use futures_util::future::poll_immediate;
 use futures_util::stream;
 use serde_json::Value;
@@ -128,7 +129,7 @@ async fn a_panic_is_a_500_and_logged_with_the_request_id() {
         test_app
             .app
             .metrics
-            .render(None, &Concurrency::default(), false)
+            .render(None, &Concurrency::default(), &FetchCounts::default(), false)
             .contains("route=\"/panic\",status=\"500\"} 1\n")
     );
 }
@@ -142,7 +143,7 @@ async fn a_client_that_disconnects_is_logged_and_counted() {
         test_app
             .app
             .metrics
-            .render(None, &Concurrency::default(), false)
+            .render(None, &Concurrency::default(), &FetchCounts::default(), false)
             .contains("route=\"/never\",status=\"499\"} 1\n")
     );
 

@@ -160,7 +160,7 @@ fn job_operation(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(TAG, id, summary).needs_key().errors([ApiError::NoSuchJob])
 }
 
-fn job() -> Value {
+pub(super) fn job() -> Value {
     let project = "https://docwright.example.com/p/prj_2bXq7LmZ";
     json!(AgentJob {
         id: "01a1dd26-4199-70ce-9396-3df47d75158f".into(),
@@ -195,7 +195,7 @@ pub(super) fn invalid_limit(max: u32) -> ApiError {
     ApiError::invalid("invalid_query", format!("limit must be between 1 and {max}, got 0"))
 }
 
-fn invalid_idempotency_key() -> ApiError {
+pub(super) fn invalid_idempotency_key() -> ApiError {
     ApiError::invalid(
         "invalid_idempotency_key",
         "Idempotency-Key must have 1 to 255 printable ASCII characters",

@@ -29,7 +29,7 @@ pub(crate) fn get_views() -> Operation {
         .description("`human` counts browsers. `ai` counts assistants and coding agents that read on behalf of a person, and everything that reads Markdown. Neither includes crawlers, search engines, and monitors.")
         .needs_key()
         .parameter(query("dateFrom", date_schema(), "Include views from this time on. A date means midnight in UTC, and a time without an offset is in UTC."))
-        .parameter(query("dateTo", date_schema(), "Include views before this time. It must not be before `dateFrom`."))
+        .parameter(query("dateTo", end_date_schema(), "Include views before this time. It must not be before `dateFrom`."))
         .parameter(path_parameter())
         .parameter(sort_parameter())
         .parameter(limit)
@@ -53,7 +53,7 @@ pub(crate) fn get_visitors() -> Operation {
         .description("The sum of the distinct visitors of each UTC day that begins in the range. A visitor who comes on two days counts twice. A visitor who reads both as `human` and as `ai` counts once in `total`.")
         .needs_key()
         .parameter(query("dateFrom", date_schema(), "Include days that begin at this time or later."))
-        .parameter(query("dateTo", date_schema(), "Include days that begin before this time. It must not be before `dateFrom`."))
+        .parameter(query("dateTo", end_date_schema(), "Include days that begin before this time. It must not be before `dateFrom`."))
         .parameter(path_parameter())
         .parameter(sort_parameter())
         .parameter(limit)
@@ -153,9 +153,18 @@ fn origin() -> Value {
 }
 
 pub(super) fn date_schema() -> Value {
+    date_schema_with(["2026-03-01", "2026-03-01T12:00:00+05:30"])
+}
+
+/// Its examples are after those of [`date_schema`], so that every combination is a valid range.
+pub(super) fn end_date_schema() -> Value {
+    date_schema_with(["2026-04-01", "2026-04-01T12:00:00+05:30"])
+}
+
+fn date_schema_with(examples: [&str; 2]) -> Value {
     json!({
         "anyOf": [{ "type": "string", "format": "date" }, { "type": "string", "format": "date-time" }],
-        "examples": ["2026-03-01", "2026-03-01T12:00:00+05:30"],
+        "examples": examples,
     })
 }
 

@@ -16,6 +16,7 @@ fn path_description(name: &str) -> &'static str {
     match name {
         "projectId" => "The id of the project. The API keys page and `docwright project list` show it.",
         "id" => "The id of the job.",
+        "finding" => "The id of the finding.",
         "file" => "The SHA-256 hash that identifies the file. The client chooses it.",
         "provider" => "The kind of host: `github`, `gitlab`, `gitea`, or `forgejo`.",
         _ => "",

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use wire::{
-    AgentViews, Agents, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound, PageView, Point,
-    ReclassifyResult, Referrer, Referrers, RemovalResult, Series, Totals,
+    AgentViews, Agents, AiReferrals, ClassViews, ForgetPaths, LinkingPage, Live, MissingPage, NotFound,
+    OperatorReferrals, PageView, Point, ReclassifyResult, Redirected, Referrer, Referrers, RemovalResult,
+    Series, Totals,
 };
 
 use super::agent::{invalid_limit, limit_reached};
-use super::analytics::{TAG, date_schema};
+use super::analytics::{TAG, date_schema, end_date_schema};
 use super::operation::Operation;
 use super::parameters::{paging, query};
 use super::response::Response;
@@ -33,7 +34,7 @@ pub(crate) fn get_agents() -> Operation {
         Response::json::<Agents>(200, "All classes, and the products with the most views first.", agents())
             .csv("operator,product,class,views\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30\r\n");
     with_paging(report("getAgents", "Get views by agent", response.header("Link").rate_limited()))
-        .description("The views by product and class, including crawlers and search engines. Where raw views were deleted, the counts are exact only to the day.")
+        .description("The views by product and class, including crawlers and search engines, and whether their addresses are those that the operator publishes. Where raw views were deleted, the counts are exact only to the day.")
 }
 
 pub(crate) fn get_referrers() -> Operation {
@@ -44,7 +45,17 @@ pub(crate) fn get_referrers() -> Operation {
     )
     .csv("host,human,ai,total\r\n\"chatgpt.com\",80,30,110\r\n");
     with_paging(report("getReferrers", "Get views by referrer", response.header("Link").rate_limited()))
-        .description("The views by the host that linked to the page. Where raw views were deleted, the counts are exact only to the day.")
+        .description("The views by the host that linked to the page, or that `utm_source` of the page's URL names, if it's an AI assistant. Where raw views were deleted, the counts are exact only to the day.")
+}
+
+pub(crate) fn get_ai_referrals() -> Operation {
+    let response =
+        Response::json::<AiReferrals>(200, "The operators with the most referrals first.", ai_referrals())
+            .csv("operator,views,referrals\r\n\"OpenAI\",450,90\r\n")
+            .rate_limited();
+    report("getAiReferrals", "Get views per AI referral", response)
+        .description("For each operator of AI assistants: the views by its assistants and AI crawlers, and the human views that came from its assistants. Where raw views were deleted, the counts are exact only to the day.")
+        .parameter(format_parameter())
 }
 
 pub(crate) fn get_not_found() -> Operation {
@@ -56,6 +67,19 @@ pub(crate) fn get_not_found() -> Operation {
     .csv("path,human,ai,total,referrers\r\n\"/setup\",8,3,11,\"chatgpt.com/c/1\"\r\n");
     with_paging(report("getNotFound", "Get pages that were not found", response.header("Link").rate_limited()))
         .description("The requests that got 404 or 410, and the pages that linked there. Where raw views were deleted, the counts are exact only to the day.")
+        .parameter(path_parameter())
+        .parameter(sort_parameter())
+}
+
+pub(crate) fn get_redirected() -> Operation {
+    let response = Response::json::<Redirected>(
+        200,
+        "The totals of the range, and the paths with the most requests first.",
+        redirected(),
+    )
+    .csv("path,human,ai,total\r\n\"/old-guide\",8,3,11\r\n");
+    with_paging(report("getRedirected", "Get paths that were redirected", response.header("Link").rate_limited()))
+        .description("The requests that got 301, 302, 303, 307 or 308. They aren't views. Where raw views were deleted, the counts are exact only to the day.")
         .parameter(path_parameter())
         .parameter(sort_parameter())
 }
@@ -100,7 +124,7 @@ fn report(id: &'static str, summary: &'static str, response: Response) -> Operat
     Operation::new(TAG, id, summary)
         .needs_key()
         .parameter(query("dateFrom", date_schema(), FROM))
-        .parameter(query("dateTo", date_schema(), TO))
+        .parameter(query("dateTo", end_date_schema(), TO))
         .response(response)
         .errors([invalid_limit(250), limit_reached(1_000)])
 }
@@ -143,20 +167,46 @@ fn agents() -> Value {
     let (operator, class) = (Some("OpenAI".into()), "assistant".to_owned());
     json!(Agents {
         classes: vec![ClassViews { class: class.clone(), views: 45 }],
-        agents: vec![AgentViews { operator, product: "ChatGPT-User".into(), class, views: 30 }],
+        agents: vec![AgentViews {
+            operator,
+            product: "ChatGPT-User".into(),
+            class,
+            views: 30,
+            verified: 21,
+            claimed: 1,
+            unknown: 8,
+        }],
         has_more: true,
     })
 }
 
 fn referrers() -> Value {
-    let referrers = vec![Referrer { host: "chatgpt.com".into(), human: 80, ai: 30, total: 110 }];
+    let referrers = vec![Referrer {
+        host: "chatgpt.com".into(),
+        ai_referral: Some("OpenAI".into()),
+        human: 80,
+        ai: 30,
+        total: 110,
+    }];
     json!(Referrers { totals: TOTALS, referrers, has_more: true })
+}
+
+fn ai_referrals() -> Value {
+    let (operator, views_per_referral) = ("OpenAI".into(), Some(5.0));
+    json!(AiReferrals {
+        operators: vec![OperatorReferrals { operator, views: 450, referrals: 90, views_per_referral }],
+    })
 }
 
 fn not_found() -> Value {
     let referrers = vec![LinkingPage { referrer: "chatgpt.com/c/1".into(), views: 7 }];
     let page = MissingPage { path: "/setup".into(), human: 8, ai: 3, total: 11, referrers };
     json!(NotFound { totals: TOTALS, not_found: vec![page], has_more: true })
+}
+
+fn redirected() -> Value {
+    let page = PageView { path: "/old-guide".into(), human: 8, ai: 3, total: 11 };
+    json!(Redirected { totals: TOTALS, redirected: vec![page], has_more: true })
 }
 
 fn live() -> Value {

@@ -19,6 +19,7 @@ pub(super) fn tags() -> Value {
     json!([
         { "name": "Agent jobs", "description": "Turn a prompt into a pull request." },
         { "name": "Page views", "description": "Count who reads the docs: people, and AI on their behalf." },
+        { "name": super::findings::TAG, "description": "See what hurts readers, fix it, and see whether that helped." },
         { "name": TAG, "description": "For operators and authors of clients." },
     ])
 }

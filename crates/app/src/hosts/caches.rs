@@ -1,5 +1,6 @@
 //! Limits the disk space of the repository caches, and repacks them.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::time::SystemTime;
 
 use store::ProjectId;
 
+use super::history::HISTORY_SUFFIX;
 use super::{Hosts, lock};
 
 /// A cache with more files is repacked. Every fetch adds a pack, and every job adds loose objects.
@@ -15,6 +17,8 @@ const MAX_FILES: usize = 1_000;
 /// A cache on the disk.
 struct CacheDir {
     project: ProjectId,
+    /// Whether it is the cache of the project's history, which is never repacked.
+    is_history: bool,
     path: PathBuf,
     size: Size,
 }
@@ -52,8 +56,8 @@ impl Hosts {
     }
 
     /// New operations on the cache wait meanwhile; running jobs continue.
-    async fn repack(&self, CacheDir { project, size, .. }: &CacheDir) {
-        if size.files < MAX_FILES {
+    async fn repack(&self, CacheDir { project, is_history, size, .. }: &CacheDir) {
+        if *is_history || size.files < MAX_FILES {
             return;
         }
         let repacked = async { self.cache(project).await?.collect_garbage().await };
@@ -64,15 +68,31 @@ impl Hosts {
 
     /// Renames the cache, so that the next job creates a new one. `None` if a job uses it.
     fn detach(&self, cache: &CacheDir) -> std::io::Result<Option<PathBuf>> {
-        let mut caches = lock(&self.caches);
-        if caches.get(&cache.project).is_some_and(|cache| Arc::strong_count(cache) > 1) {
-            return Ok(None);
+        match cache.is_history {
+            true => detach_from(&mut lock(&self.histories), cache),
+            false => detach_from(&mut lock(&self.caches), cache),
         }
-        caches.remove(&cache.project);
-        let renamed = cache.path.with_extension("gone");
-        fs::rename(&cache.path, &renamed)?;
-        Ok(Some(renamed))
     }
+}
+
+fn detach_from<T>(
+    open: &mut HashMap<ProjectId, Arc<T>>,
+    cache: &CacheDir,
+) -> std::io::Result<Option<PathBuf>> {
+    if open.get(&cache.project).is_some_and(|cache| Arc::strong_count(cache) > 1) {
+        return Ok(None);
+    }
+    open.remove(&cache.project);
+    let renamed = cache.path.with_extension("gone");
+    fs::rename(&cache.path, &renamed)?;
+    Ok(Some(renamed))
+}
+
+/// The project with a cache of this name, and whether it is the cache of its history.
+pub(super) fn project_of(name: &str) -> Option<(ProjectId, bool)> {
+    let history = name.strip_suffix(HISTORY_SUFFIX).and_then(|name| name.strip_suffix('.'));
+    let project = history.or_else(|| name.strip_suffix(".git"))?;
+    Some((ProjectId(project.to_owned()), history.is_some()))
 }
 
 fn list_caches(repositories: &Path) -> std::io::Result<Vec<CacheDir>> {
@@ -83,11 +103,11 @@ fn list_caches(repositories: &Path) -> std::io::Result<Vec<CacheDir>> {
     };
     for entry in entries {
         let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".git"));
-        let Some(name) = name else { continue };
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some((project, is_history)) = name.and_then(project_of) else { continue };
         let mut size = Size::default();
         measure(&path, &mut size);
-        caches.push(CacheDir { project: ProjectId(name.to_owned()), path, size });
+        caches.push(CacheDir { project, is_history, path, size });
     }
     Ok(caches)
 }

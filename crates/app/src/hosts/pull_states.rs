@@ -31,7 +31,12 @@ impl Hosts {
     /// Asks the host for the states of open pull requests, in the background. A new state is stored as if the
     /// host had sent it, so that event streams of the job send it.
     pub fn refresh_pull_states(&self, project: &Project, jobs: &[Job]) {
-        let open = jobs.iter().filter(|job| job.pr_state == Some(PullState::Open));
+        self.refresh_open_pulls(project, jobs.iter().filter_map(known_state));
+    }
+
+    /// The same for pull requests with these links and states.
+    pub fn refresh_open_pulls(&self, project: &Project, pulls: impl Iterator<Item = (String, PullState)>) {
+        let open = pulls.filter(|(_, state)| *state == PullState::Open);
         let open = open.filter(|_| is_on_the_web(&project.repository));
         self.refresh_stale(project, open, LIST_FRESH_MS);
     }
@@ -39,16 +44,15 @@ impl Hosts {
     /// The same for one job, also if its pull request was closed: it may have been opened again.
     pub fn refresh_pull_state(&self, project: &Project, job: &Job) -> Option<JoinHandle<()>> {
         let is_merged = job.pr_state == Some(PullState::Merged);
-        self.refresh_stale(project, std::iter::once(job).filter(|_| !is_merged), JOB_FRESH_MS)
+        self.refresh_stale(project, known_state(job).into_iter().filter(|_| !is_merged), JOB_FRESH_MS)
     }
 
-    fn refresh_stale<'j>(
+    fn refresh_stale(
         &self,
         project: &Project,
-        jobs: impl Iterator<Item = &'j Job>,
+        known: impl Iterator<Item = (String, PullState)>,
         fresh_ms: i64,
     ) -> Option<JoinHandle<()>> {
-        let known = jobs.filter_map(|job| job.pr_link.clone().zip(job.pr_state));
         let stale: Vec<_> = known.filter(|(link, _)| self.is_stale(link, fresh_ms)).collect();
         if stale.is_empty() {
             return None;
@@ -103,6 +107,11 @@ impl Hosts {
         }
         Ok(())
     }
+}
+
+/// The link and the last known state of a job's pull request.
+fn known_state(job: &Job) -> Option<(String, PullState)> {
+    job.pr_link.clone().zip(job.pr_state)
 }
 
 /// The number of a pull request: the last part of its link, on every host.

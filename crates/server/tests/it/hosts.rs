@@ -42,16 +42,21 @@ impl HostFixture {
     }
 
     pub(crate) async fn on(kind: Kind) -> Self {
+        Self::with(kind, &PAGES, |_| {}).await
+    }
+
+    pub(crate) async fn with(kind: Kind, pages: &[(&str, &str)], shape: impl FnOnce(&mut Settings)) -> Self {
         let server = TestServer::start_with(|settings| {
             settings.hosts.allow_private = true;
             settings.host_retry_delay = Duration::from_millis(1);
+            shape(settings);
         })
         .await;
         let host = FakeHost::start(kind).await;
         net::quote_test_host(host.url().trim_start_matches("http://").parse().unwrap());
         host.set_time(server.clock.now());
         host.token(TOKEN, Access::Full);
-        let repository = host.repository(NAME, &PAGES).await;
+        let repository = host.repository(NAME, pages).await;
         let mut team = server.team("acme", &[]).await;
         team.repository = repository.git_dir;
         let url = repository.clone_url.trim_end_matches(".git").to_owned();

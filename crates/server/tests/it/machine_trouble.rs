@@ -255,7 +255,17 @@ impl SmallDiskServer {
     }
 
     async fn every_read(&self) -> Vec<Answer> {
-        let lists = ["views", "visitors", "series", "agents", "referrers", "not-found", "live"];
+        let lists = [
+            "views",
+            "visitors",
+            "series",
+            "agents",
+            "referrers",
+            "ai-referrals",
+            "not-found",
+            "redirected",
+            "live",
+        ];
         let import = format!("imports/{}", "0f".repeat(32));
         let views = lists.iter().copied().chain([import.as_str()]).map(|list| self.views_path(list));
         let job = ["", "/events", "/diff", "/transcript"].map(|rest| self.job_path(rest));

@@ -1,12 +1,12 @@
 //! Lists the operations of the API from its OpenAPI description, so that tests cover all of them.
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) struct Operation {
     pub(crate) id: String,
     pub(crate) method: Method,
-    /// With `{projectId}` and `{id}`.
+    /// With `{projectId}`, and `{id}` or `{finding}`.
     path: String,
     pub(crate) has_key: bool,
     description: Value,
@@ -39,17 +39,30 @@ impl Operation {
         }
     }
 
-    pub(crate) fn path(&self, project: &str, job: &str) -> String {
-        self.path.replace("{projectId}", project).replace("{id}", job)
+    pub(crate) fn path(&self, project: &str, job: &str, finding: &str) -> String {
+        self.path.replace("{projectId}", project).replace("{id}", job).replace("{finding}", finding)
     }
 
     pub(crate) fn has_job_id(&self) -> bool {
         self.path.contains("{id}")
     }
 
+    pub(crate) fn has_finding_id(&self) -> bool {
+        self.path.contains("{finding}")
+    }
+
     /// The JSON of the example body.
     pub(crate) fn example_body(&self) -> Option<&Value> {
         self.description["requestBody"]["content"]["application/json"].get("example")
+    }
+
+    /// The example body, with this finding where the example lists findings.
+    pub(crate) fn example_body_for(&self, finding: &str) -> Option<Value> {
+        let mut body = self.example_body()?.clone();
+        if let Some(findings) = body.get_mut("findings") {
+            *findings = json!([finding]);
+        }
+        Some(body)
     }
 
     /// Whether the description has this error, such as `403 scope_too_small`.

@@ -5,6 +5,7 @@ use reqwest::header::ORIGIN;
 use store::{Allow, Scope};
 
 use crate::bad_requests::row::{SITE, check_error_format};
+use crate::findings::open_finding;
 use crate::operations::Operation;
 use crate::raw;
 use crate::support::{Answer, TestServer};
@@ -15,6 +16,7 @@ enum Fault {
     Key,
     Address,
     Project,
+    /// The path names no job, or no finding.
     Job,
     Scope,
     Limit,
@@ -23,11 +25,12 @@ enum Fault {
     Content,
 }
 
-const ORDER: [(Fault, &str); 10] = [
+const ORDER: [(Fault, &str); 11] = [
     (Fault::Key, "401 unauthorized"),
     (Fault::Address, "403 address_not_allowed"),
     (Fault::Project, "404 no_such_project"),
     (Fault::Job, "404 no_such_job"),
+    (Fault::Job, "404 no_such_finding"),
     (Fault::Scope, "403 scope_too_small"),
     (Fault::Limit, "429 rate_limited"),
     (Fault::Kind, "415 unsupported_media_type"),
@@ -41,6 +44,7 @@ struct Fixture {
     server: TestServer,
     project: String,
     job: String,
+    finding: String,
     valid_key: String,
     read_key: String,
     other_address_key: String,
@@ -55,16 +59,17 @@ impl Fixture {
         })
         .await;
         let team = server.team("acme", &[]).await;
-        let project = server.project(&team, |new| new.sites = vec![SITE.into()]).await.id.0;
+        let project = server.project(&team, |new| new.sites = vec![SITE.into()]).await.id;
         let body = serde_json::json!({ "prompt": "Fix broken links" });
         let job = server.post(&team.key, &format!("/v2/agent/{project}/job"), &body).await;
         server.get(&team.key, &format!("/v1/analytics/{project}/views")).await;
         let job = job.json()["id"].as_str().unwrap().to_owned();
+        let finding = open_finding(&server, &team.key, &project, "/setup").await;
         let read_key = server.key(&team.organization, |new| new.scope = Scope::Read).await;
         let allow = Allow::parse(["192.0.2.0/24"]).unwrap();
         let shape = |new: &mut store::NewKey| (new.scope, new.allow) = (Scope::Read, allow);
         let other_address_key = server.key(&team.organization, shape).await;
-        Self { server, project, job, valid_key: team.key, read_key, other_address_key }
+        Self { server, project: project.0, job, finding, valid_key: team.key, read_key, other_address_key }
     }
 
     /// Sends a request that has `first` and all later faults.
@@ -76,11 +81,14 @@ impl Fixture {
             _ => &self.valid_key,
         };
         let project = if first <= Fault::Project { "nowhere" } else { &self.project };
-        let job = if first <= Fault::Job { "nothing" } else { &self.job };
-        let path = operation.path(project, job);
+        let (job, finding) = match first <= Fault::Job {
+            true => ("nothing", "nothing"),
+            false => (self.job.as_str(), self.finding.as_str()),
+        };
+        let path = operation.path(project, job, finding);
         send(
             self,
-            &format!("{} {path}?limit=junk&dateFrom=junk", operation.method),
+            &format!("{} {path}?limit=junk&dateFrom=junk&week=junk", operation.method),
             &format!("authorization: Bearer {key}"),
             first,
         )
@@ -112,7 +120,10 @@ async fn the_first_error_in_the_documented_order_is_returned() {
     for operation in Operation::with_key() {
         // Both are a 400, and the body is checked first.
         let is_hidden = |expected| expected == "400 invalid_query" && operation.has_error("400 invalid_body");
-        let is_reported = |expected| operation.has_error(expected) && !is_hidden(expected);
+        // The findings of a body are read after all these checks.
+        let is_of_body = |expected| expected == "404 no_such_finding" && !operation.has_finding_id();
+        let is_reported =
+            |expected| operation.has_error(expected) && !is_hidden(expected) && !is_of_body(expected);
         for (first, expected) in ORDER.into_iter().filter(|(_, expected)| is_reported(expected)) {
             let fixture = if first <= Fault::Limit { &used_up } else { &unused };
             let answer = fixture.send_with_faults(&operation, first).await;
@@ -120,7 +131,7 @@ async fn the_first_error_in_the_documented_order_is_returned() {
             checked += 1;
         }
     }
-    assert!(checked >= 45, "{checked} errors");
+    assert!(checked >= 80, "{checked} errors");
 }
 
 #[tokio::test]

@@ -246,7 +246,17 @@ async fn pages_of_another_organization_are_not_found() {
     assert_eq!(nowhere.status, 404);
     let root = format!("/p/{}", theirs.project.id);
     let job = job["id"].as_str().unwrap();
-    for path in ["", "/jobs", "/keys", "/pulls", "/pulls/1", &format!("/jobs/{job}")] {
+    for path in [
+        "",
+        "/jobs",
+        "/keys",
+        "/pulls",
+        "/pulls/1",
+        "/findings",
+        "/findings/x",
+        "/weekly",
+        &format!("/jobs/{job}"),
+    ] {
         let answer = browser.get(&format!("{root}{path}")).await;
         assert_eq!((answer.status, &answer.body), (404, &nowhere.body), "{path}");
     }

@@ -173,6 +173,7 @@ async fn only_owners_change_members_and_settings() {
         format!("{root}/settings/repository"),
         format!("{root}/settings/jobs"),
         format!("{root}/settings/readers"),
+        format!("{root}/settings/findings"),
         format!("{root}/settings/delete"),
     ] {
         let refused = bob.post(&path, &[("role", "owner"), ("typed", "Docs")]).await;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use reqwest::Method;
 use serde_json::{Value, json};
 use traffic::{
-    Agents, Failure, Interval, ListQuery, Live, NotFound, PathGlob, Range, ReclassifyProgress, Referrers,
-    RemovalProgress, Reports, Series, SeriesError,
+    Agents, AiReferrals, Failure, Interval, ListQuery, Live, NotFound, PathDays, PathDaysQuery, PathGlob,
+    Range, ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series, SeriesError,
 };
 
 use crate::pages::Browser;
@@ -272,6 +272,15 @@ impl Reports for StuckReports {
         std::future::pending().await
     }
     async fn not_found(&self, _: &str, _: &Range, _: &ListQuery) -> Result<NotFound, Failure> {
+        std::future::pending().await
+    }
+    async fn ai_referrals(&self, _: &str, _: &Range) -> Result<Vec<AiReferrals>, Failure> {
+        std::future::pending().await
+    }
+    async fn redirected(&self, _: &str, _: &Range, _: &ListQuery) -> Result<Redirected, Failure> {
+        std::future::pending().await
+    }
+    async fn path_days(&self, _: &str, _: &Range, _: &PathDaysQuery<'_>) -> Result<PathDays, Failure> {
         std::future::pending().await
     }
     async fn live(&self, _: &str) -> Result<Live, Failure> {

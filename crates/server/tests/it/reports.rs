@@ -31,6 +31,10 @@ impl DocsProject {
               "referrer": "https://chatgpt.com/c/1" },
             { "path": "/setup", "timestamp": "2026-03-02T12:00:00Z", "userAgent": CHATGPT, "status": 410 },
             { "path": "/=1+1", "timestamp": "2026-03-02T12:00:00Z", "userAgent": GPTBOT, "status": 404 },
+            { "path": "/start", "timestamp": "2026-03-02T11:00:00Z", "userAgent": CHROME, "status": 301 },
+            { "path": "/start", "timestamp": "2026-03-02T12:00:00Z", "userAgent": CHATGPT, "status": 308 },
+            { "path": "/begin", "timestamp": "2026-03-01T12:00:00Z", "userAgent": CHROME, "status": 302 },
+            { "path": "/start", "timestamp": "2026-03-02T12:00:00Z", "userAgent": GPTBOT, "status": 301 },
         ]))
         .await;
         docs
@@ -105,7 +109,7 @@ async fn a_series_has_every_interval_and_adds_up() {
 async fn agents_have_operators_products_and_every_class() {
     let docs = DocsProject::start().await;
     let agents = docs.json("agents").await;
-    let agent = |operator: Value, product: &str, class: &str, views: u64| json!({ "operator": operator, "product": product, "class": class, "views": views });
+    let agent = |operator: Value, product: &str, class: &str, views: u64| json!({ "operator": operator, "product": product, "class": class, "views": views, "verified": 0, "claimed": 0, "unknown": views });
     let expected = json!([
         agent(Value::Null, "(browsers)", "human", 3),
         agent(json!("OpenAI"), "ChatGPT-User", "assistant", 1),
@@ -126,12 +130,53 @@ async fn referrers_are_hosts() {
     let expected = json!({
         "totals": { "human": 3, "ai": 1, "total": 4 },
         "referrers": [
-            { "host": "chatgpt.com", "human": 2, "ai": 0, "total": 2 },
-            { "host": "(none)", "human": 0, "ai": 1, "total": 1 },
+            { "host": "chatgpt.com", "aiReferral": "OpenAI", "human": 2, "ai": 0, "total": 2 },
+            { "host": "(none)", "aiReferral": null, "human": 0, "ai": 1, "total": 1 },
         ],
         "hasMore": true,
     });
     assert_eq!(referrers, expected);
+}
+
+#[tokio::test]
+async fn agents_are_verified_by_their_address() {
+    let docs = DocsProject::start().await;
+    docs.send(json!([
+        { "path": "/guide", "userAgent": GPTBOT, "ip": "132.196.86.9" },
+        { "path": "/guide", "userAgent": GPTBOT, "ip": "9.9.9.9" },
+        { "path": "/guide", "userAgent": GPTBOT, "ip": "10.0.0.1" },
+    ]))
+    .await;
+    let agents = docs.json("agents").await;
+    let gptbot =
+        agents["agents"].as_array().unwrap().iter().find(|agent| agent["product"] == "GPTBot").unwrap();
+    let expected = json!({
+        "operator": "OpenAI", "product": "GPTBot", "class": "ai-training", "views": 4,
+        "verified": 1, "claimed": 1, "unknown": 2,
+    });
+    assert_eq!(gptbot, &expected);
+}
+
+#[tokio::test]
+async fn referrals_are_compared_with_what_agents_read() {
+    let docs = DocsProject::start().await;
+    docs.send(json!([
+        { "path": "/guide?utm_source=chatgpt.com", "userAgent": CHROME },
+        { "path": "/guide?utm_source=perplexity", "userAgent": CHROME },
+        { "path": "/guide?utm_source=chatgpt.com", "userAgent": CHROME, "referrer": "https://duck.example/" },
+        { "path": "/guide?utm_source=newsletter", "userAgent": CHROME },
+    ]))
+    .await;
+    let expected = json!({ "operators": [
+        { "operator": "OpenAI", "views": 2, "referrals": 3, "viewsPerReferral": 2.0 / 3.0 },
+        { "operator": "Perplexity", "views": 0, "referrals": 1, "viewsPerReferral": 0.0 },
+    ] });
+    assert_eq!(docs.json("ai-referrals").await, expected);
+    let later = docs.json("ai-referrals?dateFrom=2026-03-02&dateTo=2026-03-02T09:30:00Z").await;
+    let waiting = json!({ "operator": "OpenAI", "views": 1, "referrals": 0, "viewsPerReferral": null });
+    assert_eq!(later, json!({ "operators": [waiting] }));
+    let file = docs.get("ai-referrals?format=csv").await.body;
+    assert_eq!(file, "operator,views,referrals\r\n\"OpenAI\",2,3\r\n\"Perplexity\",0,1\r\n");
 }
 
 #[tokio::test]
@@ -149,6 +194,26 @@ async fn pages_not_found_are_listed_with_their_referrers() {
     assert_eq!(missing, expected);
     assert_eq!(docs.json("not-found?path=/guide").await["notFound"], json!([]));
     docs.check_refused("not-found?sort=best", "sort must be one of total, human, ai, path").await;
+}
+
+#[tokio::test]
+async fn redirected_paths_are_listed_and_are_no_views() {
+    let docs = DocsProject::start().await;
+    let expected = json!({
+        "totals": { "human": 2, "ai": 1, "total": 3 },
+        "redirected": [
+            { "path": "/start", "human": 1, "ai": 1, "total": 2 },
+            { "path": "/begin", "human": 1, "ai": 0, "total": 1 },
+        ],
+        "hasMore": false,
+    });
+    assert_eq!(docs.json("redirected").await, expected);
+    let some = docs.json("redirected?path=/s&dateFrom=2026-03-02T11:30:00Z").await;
+    assert_eq!(some["redirected"], json!([{ "path": "/start", "human": 0, "ai": 1, "total": 1 }]));
+    assert_eq!(some["totals"], json!({ "human": 0, "ai": 1, "total": 1 }));
+    assert_eq!(docs.json("views?path=/start").await["totals"]["total"], json!(0));
+    docs.check_refused("redirected?path=start", "path must begin with `/`; it's a prefix of page paths")
+        .await;
 }
 
 #[tokio::test]
@@ -225,6 +290,10 @@ async fn every_report_is_available_as_csv() {
         file("not-found?format=csv", "not-found").await,
         "path,human,ai,total,referrers\r\n\"/setup\",1,1,2,\"chatgpt.com/c/1\"\r\n"
     );
+    assert_eq!(
+        file("redirected?format=csv", "redirected").await,
+        "path,human,ai,total\r\n\"/start\",1,1,2\r\n\"/begin\",1,0,1\r\n"
+    );
     assert!(
         file("agents?format=csv", "agents")
             .await
@@ -255,10 +324,10 @@ async fn reclassify_reports_how_many_views_changed() {
     let docs = DocsProject::start().await;
     let path = format!("/v1/analytics/{}/reclassify", docs.team.project.id);
     let done = docs.server.post(&docs.team.key, &path, &json!({})).await;
-    assert_eq!((done.status, &done.json()["events"]), (200, &json!(8)), "{done}");
+    assert_eq!((done.status, &done.json()["events"]), (200, &json!(12)), "{done}");
     assert_eq!((&done.json()["changed"], &done.json()["next"]), (&json!(0), &Value::Null), "{done}");
     let later = docs.server.post(&docs.team.key, &format!("{path}?dateFrom=2026-03-02"), &json!({})).await;
-    assert_eq!(later.json()["events"], 6, "{later}");
+    assert_eq!(later.json()["events"], 9, "{later}");
     let never = docs.server.post(&docs.team.key, &format!("{path}?dateFrom=never"), &json!({})).await;
     assert_eq!(never.status, 400, "{never}");
     assert_eq!(docs.json("views").await["totals"]["total"], 4);

@@ -6,42 +6,62 @@ use serde_json::Value;
 use store::{Allow, Expiry, KeyText, ProjectId, Scope};
 
 use crate::bad_requests::row::check_error_format;
+use crate::findings::open_finding;
 use crate::operations::Operation;
 use crate::support::{Answer, Team, TestServer, send};
 
 const UNAUTHORIZED: &str = "401 unauthorized";
 const NO_PROJECT: &str = "404 no_such_project";
+/// The path that each project's finding is about.
+const SUBJECT: &str = "/setup";
 
-/// Two organizations; the first has two projects, each with a job.
+/// Two organizations; the first has two projects, each with a job and a finding.
 struct Matrix {
     server: TestServer,
     mine: Team,
     job: String,
+    finding: String,
     sibling: ProjectId,
     siblings_job: String,
+    siblings_finding: String,
     theirs: Team,
     theirs_job: String,
+    theirs_finding: String,
 }
 
 impl Matrix {
     async fn open() -> Self {
-        let server = TestServer::start().await;
+        let server = TestServer::start_with(|settings| settings.limits.jobs = 1_000).await;
         let (mine, theirs) = (server.team("acme", &[]).await, server.team("globex", &[]).await);
         let sibling = server.project(&mine, |_| {}).await.id;
         let job = new_job(&server, &mine.key, &mine.project.id).await;
         let siblings_job = new_job(&server, &mine.key, &sibling).await;
         let theirs_job = new_job(&server, &theirs.key, &theirs.project.id).await;
-        Self { server, mine, job, sibling, siblings_job, theirs, theirs_job }
+        let finding = open_finding(&server, &mine.key, &mine.project.id, SUBJECT).await;
+        let siblings_finding = open_finding(&server, &mine.key, &sibling, SUBJECT).await;
+        let theirs_finding = open_finding(&server, &theirs.key, &theirs.project.id, SUBJECT).await;
+        Self {
+            server,
+            mine,
+            job,
+            finding,
+            sibling,
+            siblings_job,
+            siblings_finding,
+            theirs,
+            theirs_job,
+            theirs_finding,
+        }
     }
 
-    /// Sends the example body. An empty key sends none.
-    async fn call(&self, operation: &Operation, key: &str, path: &str) -> Answer {
+    /// Sends the example body, with this finding. An empty key sends none.
+    async fn call(&self, operation: &Operation, key: &str, path: &str, finding: &str) -> Answer {
         let mut request = self.server.request(operation.method.clone(), path);
         if !key.is_empty() {
             request = request.bearer_auth(key);
         }
-        send(match operation.example_body() {
-            Some(body) => request.json(body),
+        send(match operation.example_body_for(finding) {
+            Some(body) => request.json(&body),
             None => request,
         })
         .await
@@ -79,7 +99,7 @@ impl Matrix {
         ]
     }
 
-    /// All data that a request can change: jobs, their events, views, and the last use of a key.
+    /// All data that a request can change: jobs, their events, views, findings, and the last use of a key.
     async fn state(&self) -> Vec<String> {
         let Self { server, mine, theirs, .. } = self;
         let mut all = Vec::new();
@@ -92,6 +112,7 @@ impl Matrix {
                 format!("/v2/agent/{project}/jobs"),
                 format!("/v2/agent/{project}/job/{job}/events"),
                 format!("/v1/analytics/{project}/views"),
+                format!("/v1/findings/{project}"),
             ] {
                 all.push(server.get(key, &path).await.to_string());
             }
@@ -141,18 +162,19 @@ async fn an_invalid_key_is_refused_by_every_operation() {
     let keys = matrix.invalid_keys().await;
     let before = matrix.state().await;
     for operation in Operation::with_key() {
-        let path = operation.path(&matrix.mine.project.id.0, &matrix.job);
-        let nowhere = operation.path("nowhere", "nothing");
-        let missing = matrix.call(&operation, &matrix.mine.key, &nowhere).await;
+        let finding = &matrix.finding;
+        let path = operation.path(&matrix.mine.project.id.0, &matrix.job, finding);
+        let nowhere = operation.path("nowhere", "nothing", "nothing");
+        let missing = matrix.call(&operation, &matrix.mine.key, &nowhere, finding).await;
         check(&operation, "a good key, nowhere", &missing, NO_PROJECT);
-        let stranger = matrix.call(&operation, "", &nowhere).await;
+        let stranger = matrix.call(&operation, "", &nowhere, finding).await;
         for (who, key, expected) in &keys {
-            let answer = matrix.call(&operation, key, &path).await;
+            let answer = matrix.call(&operation, key, &path, finding).await;
             check(&operation, who, &answer, expected);
             for same in [&missing, &stranger].into_iter().filter(|same| same.status == answer.status) {
                 assert_eq!(comparable(&answer), comparable(same), "{} with {who}", operation.id);
             }
-            let elsewhere = matrix.call(&operation, key, &nowhere).await;
+            let elsewhere = matrix.call(&operation, key, &nowhere, finding).await;
             assert_eq!(comparable(&elsewhere), comparable(&answer), "{} with {who}, nowhere", operation.id);
         }
     }
@@ -169,8 +191,8 @@ async fn a_job_of_another_project_is_a_404() {
     for operation in operations.iter().filter(|operation| operation.has_job_id()) {
         for key in [&mine.key, &read_key] {
             let at = async |job: &str| {
-                let path = operation.path(&mine.project.id.0, job);
-                let answer = matrix.call(operation, key, &path).await;
+                let path = operation.path(&mine.project.id.0, job, "");
+                let answer = matrix.call(operation, key, &path, "").await;
                 check(operation, job, &answer, "404 no_such_job");
                 comparable(&answer)
             };
@@ -179,23 +201,48 @@ async fn a_job_of_another_project_is_a_404() {
             assert_eq!(at(theirs_job).await, missing, "{}", operation.id);
         }
     }
-    assert_eq!(matrix.state().await[..9], before[..9]);
+    assert_eq!(matrix.state().await[..12], before[..12]);
+}
+
+#[tokio::test]
+async fn a_finding_of_another_project_is_a_404() {
+    let matrix = Matrix::open().await;
+    let Matrix { mine, siblings_finding, theirs_finding, .. } = &matrix;
+    let before = matrix.state().await;
+    let operations = Operation::with_key();
+    let about_findings = operations.iter().filter(|operation| operation.has_error("404 no_such_finding"));
+    let mut checked = 0;
+    for operation in about_findings {
+        let at = async |finding: &str| {
+            let path = operation.path(&mine.project.id.0, "", finding);
+            let answer = matrix.call(operation, &mine.key, &path, finding).await;
+            check(operation, finding, &answer, "404 no_such_finding");
+            comparable(&answer)
+        };
+        let missing = at("fnd_0000000000000000").await;
+        assert_eq!(at(siblings_finding).await, missing, "{}", operation.id);
+        assert_eq!(at(theirs_finding).await, missing, "{}", operation.id);
+        checked += 1;
+    }
+    assert_eq!(checked, 4, "one, one job, several, and dismiss");
+    assert_eq!(matrix.state().await, before);
 }
 
 #[tokio::test]
 async fn a_read_key_can_only_read() {
     let matrix = Matrix::open().await;
-    let Matrix { server, mine, job, .. } = &matrix;
+    let Matrix { server, mine, job, finding, .. } = &matrix;
     let read_key = server.key(&mine.organization, |new| new.scope = Scope::Read).await;
     let before = matrix.state().await;
     for operation in Operation::with_key() {
-        let answer = matrix.call(&operation, &read_key, &operation.path(&mine.project.id.0, job)).await;
+        let path = operation.path(&mine.project.id.0, job, finding);
+        let answer = matrix.call(&operation, &read_key, &path, finding).await;
         match operation.method.as_str() {
             "GET" => assert!(is_success(&operation, &answer), "{}: {answer}", operation.id),
             _ => check(&operation, "a read key", &answer, "403 scope_too_small"),
         }
     }
-    assert_eq!(matrix.state().await[..9], before[..9]);
+    assert_eq!(matrix.state().await[..12], before[..12]);
 }
 
 #[tokio::test]
@@ -210,14 +257,21 @@ async fn a_valid_key_can_call_every_operation() {
         server.key(&mine.organization, |new| new.allow = here).await,
         server.key(&mine.organization, |new| new.expiry = Expiry::Never).await,
     ];
-    for operation in Operation::with_key() {
-        for key in &keys {
+    for (number, operation) in Operation::with_key().into_iter().enumerate() {
+        for (index, key) in keys.iter().enumerate() {
             let job = new_job(server, key, &mine.project.id).await;
-            let path = operation.path(&mine.project.id.0, &job);
-            let answer = matrix.call(&operation, key, &path).await;
+            let finding = match operation.has_error("404 no_such_finding") {
+                true => {
+                    let path = format!("/page-{number}-{index}");
+                    open_finding(server, key, &mine.project.id, &path).await
+                }
+                false => String::new(),
+            };
+            let path = operation.path(&mine.project.id.0, &job, &finding);
+            let answer = matrix.call(&operation, key, &path, &finding).await;
             assert!(is_success(&operation, &answer), "{}: {answer}", operation.id);
             let foreign = server.key(&matrix.theirs.organization, |_| {}).await;
-            let hidden = matrix.call(&operation, &foreign, &path).await;
+            let hidden = matrix.call(&operation, &foreign, &path, &finding).await;
             check(&operation, "a key of another organization", &hidden, NO_PROJECT);
         }
     }

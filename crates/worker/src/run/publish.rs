@@ -38,13 +38,14 @@ impl Run<'_> {
 
     /// The diff of the whole job if the cache has its first base, and of this run otherwise.
     async fn diff(&self, base: &Oid, commit: &Oid) -> Result<String, Stop> {
+        let remote = self.host.remote();
         let origin = self.lease.resume.origin.as_deref().and_then(|origin| Oid::parse(origin).ok());
         if let Some(origin) = origin
             && self.cache.contains(&origin)?
         {
-            return Ok(self.cache.diff(&origin, commit).await?);
+            return Ok(self.cache.diff_on_demand(&origin, commit, &remote).await?);
         }
-        Ok(self.cache.diff(base, commit).await?)
+        Ok(self.cache.diff_on_demand(base, commit, &remote).await?)
     }
 
     async fn write_commit(&self, base: &Oid, edits: Edits, message: String) -> Result<Oid, Stop> {
