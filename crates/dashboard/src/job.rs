@@ -9,9 +9,9 @@ use axum::response::sse::Event as SseEvent;
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
 
+use super::findings::load_fixed_findings;
 use super::jobs::{
-    href, idempotent_terms, limit_sentence, new_form_token, pull_ref, retry_after, run_time, start_once,
-    state, terms,
+    StartRefusal, href, idempotent_terms, new_form_token, pull_ref, run_time, start_once, state, terms,
 };
 use super::session::{FormFields, ProjectContext, ResourceId};
 use super::view::{
@@ -113,8 +113,9 @@ pub(crate) async fn message(
     }
     match receipt {
         Some(Receipt::LimitReached(usage)) => {
-            let state = refused(StatusCode::TOO_MANY_REQUESTS, limit_sentence(&usage));
-            Ok(retry_after(job_page(&app, &ctx, &id, state).await?, &usage))
+            let refusal = StartRefusal::LimitReached(usage);
+            let state = refused(refusal.status(), refusal.sentence());
+            Ok(refusal.set_retry_after(job_page(&app, &ctx, &id, state).await?))
         }
         Some(Receipt::Refused(why)) => job_page(&app, &ctx, &id, refused(StatusCode::CONFLICT, why)).await,
         Some(_) => Ok(Redirect::to(&href(&ctx.project, &id)).into_response()),
@@ -160,13 +161,14 @@ pub(crate) async fn retry(
         base_ref: job.base_ref,
         branch: None,
         draft: job.draft,
+        findings: Vec::new(),
     };
     match start_once(&app, &ctx, &new, ("retry", fields.get("once"))).await? {
         Ok(response) => Ok(response),
-        Err(usage) => {
-            let (status, error) = (StatusCode::TOO_MANY_REQUESTS, Some(limit_sentence(&usage)));
+        Err(refusal) => {
+            let (status, error) = (refusal.status(), Some(refusal.sentence()));
             let state = PageState { status, error, ..PageState::default() };
-            Ok(retry_after(job_page(&app, &ctx, &id, state).await?, &usage))
+            Ok(refusal.set_retry_after(job_page(&app, &ctx, &id, state).await?))
         }
     }
 }
@@ -222,6 +224,7 @@ async fn job_page(
             .filter(|_| !state.is_active())
             .map(read_result),
         pull: pull_ref(app, &job),
+        fixes: load_fixed_findings(app, ctx, &job).await?,
         href: own_href,
         prompt: job.prompt,
         quotations: job.context.into_iter().map(|quotation| (quotation.label, quotation.text)).collect(),

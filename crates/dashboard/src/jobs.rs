@@ -16,7 +16,7 @@ use super::quotations;
 use super::readers::evidence::Evidence;
 use super::session::{FormFields, ProjectContext, nav};
 use super::view::{
-    JobRow, JobState, Jobs, OfflineHint, PullRef, PullState, Section, count, headline, with_commas,
+    JobRow, JobState, Jobs, OfflineHint, PullRef, PullState, Section, count, headline, sentence, with_commas,
 };
 use super::{PageError, display_time, not_found_page, page, page_with};
 use app::App;
@@ -93,26 +93,27 @@ pub(crate) async fn create(
         base_ref: None,
         branch: None,
         draft: false,
+        findings: Vec::new(),
     };
     match start_once(&app, &ctx, &new, ("create", fields.get("once"))).await? {
         Ok(response) => Ok(response),
-        Err(usage) => {
+        Err(refusal) => {
             let jobs = jobs_page(&app, &ctx, JobListQuery::default()).await?;
-            let error = Some(limit_sentence(&usage));
+            let error = Some(refusal.sentence());
             let refused = Jobs { error, prompt: fields.get("prompt").into(), ..jobs };
-            Ok(retry_after(page_with(StatusCode::TOO_MANY_REQUESTS, &refused), &usage))
+            Ok(refusal.set_retry_after(page_with(refusal.status(), &refused)))
         }
     }
 }
 
 /// Creates a job, once per form. A form that is sent again while its job is active redirects to that job: the response
-/// was lost, or the person clicked twice. The error is the project's limit of jobs.
+/// was lost, or the person clicked twice.
 pub(super) async fn start_once(
     app: &App,
     ctx: &ProjectContext,
     new: &NewJob,
     (action, form): (&str, &str),
-) -> Result<Result<Response, Usage>, PageError> {
+) -> Result<Result<Response, StartRefusal>, PageError> {
     match app.jobs.insert(new, &idempotent_terms(app, ctx, action, form, &new.prompt)).await? {
         Receipt::Replayed(id) => match app.jobs.find(&ctx.project.id, &JobId(id)).await? {
             Some(job) if job.status == Status::Active => {
@@ -151,12 +152,39 @@ pub(super) fn terms(app: &App, ctx: &ProjectContext) -> Terms {
     Terms { once: None, limit: Some(app.job_limit(&ctx.project.id.0)), actor: Some(ctx.user.actor()) }
 }
 
-pub(super) fn limit_sentence(usage: &Usage) -> String {
-    format!(
-        "This project has reached its limit of {} jobs and follow-ups per hour. Try again in {}.",
-        usage.max,
-        minutes_left(usage)
-    )
+/// Why the store created no job.
+pub(super) enum StartRefusal {
+    LimitReached(Usage),
+    /// The findings have another job, or are closed. The text says so.
+    Refused(String),
+}
+
+impl StartRefusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::LimitReached(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Refused(_) => StatusCode::CONFLICT,
+        }
+    }
+
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::LimitReached(usage) => format!(
+                "This project has reached its limit of {} jobs and follow-ups per hour. Try again in {}.",
+                usage.max,
+                minutes_left(usage)
+            ),
+            Self::Refused(why) => sentence(why),
+        }
+    }
+
+    pub(super) fn set_retry_after(&self, mut response: Response) -> Response {
+        if let Self::LimitReached(usage) = self {
+            let seconds = usage.left_for.as_secs().max(1);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
 }
 
 /// The time until a limit resets, rounded up.
@@ -164,24 +192,24 @@ pub(super) fn minutes_left(usage: &Usage) -> String {
     count(usage.left_for.as_mins().max(0) as u64 + 1, "minute")
 }
 
-pub(super) fn retry_after(mut response: Response, usage: &Usage) -> Response {
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(usage.left_for.as_secs().max(1)));
-    response
-}
-
 /// The idempotency token of the forms of a new page.
 pub(super) fn new_form_token() -> String {
     Token::random().reveal().to_owned()
 }
 
-async fn start(app: &App, ctx: &ProjectContext, new: &NewJob) -> Result<Result<Response, Usage>, PageError> {
+async fn start(
+    app: &App,
+    ctx: &ProjectContext,
+    new: &NewJob,
+) -> Result<Result<Response, StartRefusal>, PageError> {
     Ok(redirect_to_job(ctx, app.jobs.insert(new, &terms(app, ctx)).await?))
 }
 
-fn redirect_to_job(ctx: &ProjectContext, receipt: Receipt) -> Result<Response, Usage> {
+fn redirect_to_job(ctx: &ProjectContext, receipt: Receipt) -> Result<Response, StartRefusal> {
     match receipt {
         Receipt::Done { job, .. } => Ok(Redirect::to(&href(&ctx.project, &job.id)).into_response()),
-        Receipt::LimitReached(usage) => Err(usage),
+        Receipt::LimitReached(usage) => Err(StartRefusal::LimitReached(usage)),
+        Receipt::Refused(why) => Err(StartRefusal::Refused(why)),
         _ => Ok(not_found_page("job")),
     }
 }
@@ -278,13 +306,17 @@ pub(super) fn href(project: &Project, id: &JobId) -> String {
     format!("{}/jobs/{id}", nav(project).root())
 }
 
-/// A link to this server becomes relative, because the server can have several host names.
 pub(super) fn pull_ref(app: &App, job: &Job) -> Option<PullRef> {
-    let link = job.pr_link.as_deref()?;
+    pull_link(app, job.pr_link.as_deref(), job.pr_state)
+}
+
+/// A link to this server becomes relative, because the server can have several host names.
+pub(super) fn pull_link(app: &App, link: Option<&str>, state: Option<store::PullState>) -> Option<PullRef> {
+    let link = link?;
     let relative = link.strip_prefix(&*app.public_url).filter(|path| path.starts_with('/'));
     let href =
         relative.or_else(|| (link.starts_with("https://") || link.starts_with("http://")).then_some(link))?;
-    let state = match job.pr_state? {
+    let state = match state? {
         store::PullState::Open => PullState::Open,
         store::PullState::Merged => PullState::Merged,
         store::PullState::Closed => PullState::Closed,

@@ -5,6 +5,7 @@ mod assets;
 mod audit;
 mod cookies;
 mod failed_sign_ins;
+mod findings;
 mod home;
 mod job;
 mod jobs;
@@ -74,6 +75,11 @@ pub fn pages() -> Router<App> {
         .route("/p/{projectId}/readers/live", get(readers::live))
         .route("/p/{projectId}/readers/{list}", get(readers::list))
         .route("/p/{projectId}/readers/{list}/csv", get(readers::csv))
+        .route("/p/{projectId}/findings", get(findings::list))
+        .route("/p/{projectId}/findings/job", post(findings::create_job))
+        .route("/p/{projectId}/findings/{id}", get(findings::show))
+        .route("/p/{projectId}/findings/{id}/dismiss", post(findings::dismiss))
+        .route("/p/{projectId}/weekly", get(findings::weekly))
         .route("/p/{projectId}/pulls", get(pulls::list))
         .route("/p/{projectId}/pulls/{n}", get(pulls::show))
         .route("/p/{projectId}/pulls/{n}/merge", post(pulls::merge))
@@ -83,6 +89,7 @@ pub fn pages() -> Router<App> {
         .route("/p/{projectId}/settings/repository", post(settings::save_repository))
         .route("/p/{projectId}/settings/jobs", post(settings::save_jobs))
         .route("/p/{projectId}/settings/readers", post(settings::save_readers))
+        .route("/p/{projectId}/settings/findings", post(settings::save_findings))
         .route("/p/{projectId}/settings/delete", post(settings::delete_project))
         .layer(from_fn(reject_cross_site_forms))
 }

@@ -11,9 +11,11 @@ use forge::{Host, Local, Oid, PullRequest, State as HostState};
 use jiff::Timestamp;
 use store::{Filter, JobId, PullFilter};
 
+use super::findings::load_fixed_findings;
 use super::session::{FormFields, ProjectContext, ResourceId};
 use super::view::{
-    self, Commit, Link, PullRow, PullState, Pulls, Section, blocks, diff_files, headline, truncate_files,
+    self, Commit, FixedFindings, Link, PullRow, PullState, Pulls, Section, blocks, diff_files, headline,
+    truncate_files,
 };
 use super::{PageError, display_time, jobs, not_found_page, notice_page, page, page_with};
 use app::App;
@@ -202,6 +204,13 @@ async fn pull_page(
         .job
         .as_ref()
         .map(|id| Link { href: jobs::href(&ctx.project, &JobId(id.clone())), label: "a job".into() });
+    let fixes = match &pull.job {
+        Some(id) => match app.jobs.find(&ctx.project.id, &JobId(id.clone())).await? {
+            Some(job) => load_fixed_findings(app, ctx, &job).await?,
+            None => FixedFindings::default(),
+        },
+        None => FixedFindings::default(),
+    };
     // If the head was deleted, its changes are lost. The page then shows the record and the error.
     let (commits, diff, error) = match (host.commits(pull).await, host.diff(pull).await) {
         (Ok(commits), Ok(diff)) => (commits, diff, error),
@@ -223,6 +232,7 @@ async fn pull_page(
         head_commit: pull.head_commit.to_string(),
         when: display_time(opened_at(pull), now),
         job,
+        fixes,
         body: blocks(&pull.body),
         commits: commits.into_iter().map(commit).collect(),
         files: diff_files(&diff),

@@ -13,13 +13,17 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use store::Merge;
 
+pub(super) use self::no_readers::import_command;
 use self::report::ReaderReport;
-use self::report_query::{PRESETS, ReportQuery, day_of, sort_name};
+pub(super) use self::report::{has_no_views, has_not_found};
+use self::report_query::{PRESETS, ReportQuery, sort_name};
+pub(super) use self::report_query::{day_of, day_start};
 use super::session::{ProjectContext, ResourceId};
 use super::view::{
     Chart, Link, LinkChoice, LiveLine, MergeRow, PathFilter, RangePicker, ReaderList, Readers, Section, Tile,
+    with_commas,
 };
-use super::{PageError, not_found_page, notice_page, page, page_with};
+use super::{PageError, findings, not_found_page, notice_page, page, page_with};
 use app::App;
 use app::csv;
 use app::hosts::pull_number;
@@ -39,11 +43,12 @@ pub(crate) async fn show(
     let query = ReportQuery { offset: 0, ..query };
     let report = report::load_report(&app, &ctx.project.id, &query).await?;
     let is_empty = report.counts.totals.total() + report.previous.total() == 0;
-    if is_empty && error.is_none() && report::has_no_views(&app, &ctx.project.id).await? {
+    if is_empty && error.is_none() && has_no_views(&app, &ctx.project.id).await? {
         return Ok(page(&no_readers::no_readers_page(&app, &ctx)));
     }
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    Ok(page_with(status, &readers_page(&app, &ctx, &uri, (&query, error), report)))
+    let open = findings::count_open(&app, &ctx.project.id).await?;
+    Ok(page_with(status, &readers_page(&app, &ctx, &uri, (&query, error), (report, open))))
 }
 
 /// `GET /p/{projectId}/readers/{list}`
@@ -134,11 +139,11 @@ fn readers_page(
     ctx: &ProjectContext,
     uri: &Uri,
     (query, error): (&ReportQuery, Option<String>),
-    report: ReaderReport,
+    (report, open_findings): (ReaderReport, u64),
 ) -> Readers {
     let own_url = format!("{}/readers", ctx.root());
     let merges: Vec<_> = report.merges.iter().map(|merge| (merge.at, merge_label(merge))).collect();
-    let ends = (report_query::day_start(query.to), app.clock.now());
+    let ends = (day_start(query.to), app.clock.now());
     Readers {
         shell: ctx.shell("Readers", Section::Readers),
         picker: range_picker(uri, &own_url, query, error),
@@ -146,6 +151,7 @@ fn readers_page(
         tiles: tiles(query, &report),
         chart: Chart::new(&report.series.points, query.interval(), ends, &merges),
         merges: report.merges.iter().map(|merge| merge_row(ctx, merge)).collect(),
+        open_findings: with_commas(open_findings),
         panels: panels::all(app, ctx, query, report),
         complete_url: ReportQuery { wait: true, ..query.clone() }.href(&own_url),
         api_query: api_query(query),

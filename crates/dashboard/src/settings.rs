@@ -1,5 +1,7 @@
 //! Shows and saves the settings of a project, and deletes the project.
 
+mod findings;
+
 use anyhow::Context;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
@@ -7,6 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use store::{HumanReads, Project, ProjectChange, Session, parse_name};
 use traffic::{ListQuery, Range};
 
+pub(crate) use self::findings::save_findings;
 use super::session::{FormFields, ProjectContext};
 use super::view::{
     FormMessage, JobsForm, ModelChoice, ReadersForm, RepositoryForm, Section, Settings, SettingsForm,
@@ -35,6 +38,7 @@ pub(crate) async fn show(
         "repository" => Some(SettingsForm::Repository),
         "jobs" => Some(SettingsForm::Jobs),
         "readers" => Some(SettingsForm::Readers),
+        "findings" => Some(SettingsForm::Findings),
         _ => None,
     };
     settings.message = saved.map(|form| FormMessage::success(form, "Settings saved."));
@@ -266,6 +270,7 @@ async fn settings_page(app: &App, ctx: &ProjectContext) -> Result<Settings, Page
             sites: project.sites.join("\n"),
             human_reads: project.human_reads.as_str().into(),
         },
+        findings: findings::form(&app.findings.finding_settings(id).await?),
         snippet: format!("<script defer src=\"{base}/js/docwright.js\" data-project=\"{id}\"></script>"),
         views_received: count_views(app, project).await?,
         is_owner: ctx.user.session.is_owner(),

@@ -4,6 +4,8 @@
 
 mod chart;
 mod diff;
+mod finding;
+mod findings;
 mod form_message;
 mod job;
 mod numbers;
@@ -15,6 +17,7 @@ mod rows;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod weekly;
 mod welcome;
 
 use askama::Template;
@@ -22,9 +25,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(crate) use chart::Chart;
 pub(crate) use diff::{DiffFile, diff_files, truncate_files};
+pub(crate) use finding::{CountedPath, Finding, FindingStep, Fix};
+pub(crate) use findings::{
+    CountedLink, EffectRow, EffectSummary, FindingChip, FindingGroup, FindingLink, FindingRow, Findings,
+    FixedFindings, SourceHint,
+};
 pub(crate) use form_message::FormMessage;
 pub(crate) use job::Job;
-pub(crate) use numbers::{count, with_commas};
+pub(crate) use numbers::{count, sentence, with_commas};
 pub(crate) use people::{
     AuditPage, AuditRow, InviteRow, Join, LinkSessionRow, MemberForm, MemberRow, MembersPage, SignedInMember,
 };
@@ -38,9 +46,11 @@ pub(crate) use rows::{
 };
 
 pub(crate) use settings::{
-    JobsForm, ModelChoice, ReadersForm, RepositoryForm, Settings, SettingsForm, Sparkline, ViewsReceived,
+    FindingsForm, JobsForm, ModelChoice, ReadersForm, RepositoryForm, Settings, SettingsForm, Sparkline,
+    ViewsReceived,
 };
 
+pub(crate) use weekly::{WeekList, WeekMerge, WeekRow, WeekTile, Weekly};
 pub(crate) use welcome::{
     ModelOption, NewProjectForm, Welcome, WelcomeDone, WelcomeModel, WelcomeRepository,
 };
@@ -120,6 +130,7 @@ impl ProjectNav {
 pub(crate) enum Section {
     Projects,
     Readers,
+    Findings,
     Jobs,
     Pulls,
     Keys,
@@ -292,6 +303,7 @@ pub(crate) struct Pull {
     pub(crate) when: DisplayTime,
     /// The job that opened it.
     pub(crate) job: Option<Link>,
+    pub(crate) fixes: FixedFindings,
     pub(crate) body: Vec<Block>,
     pub(crate) commits: Vec<Commit>,
     pub(crate) files: Vec<DiffFile>,

@@ -8,6 +8,7 @@ const KEY: &str = "form[action$='/keys']";
 const REPOSITORY: &str = "#repository form";
 const JOBS: &str = "#jobs form";
 const READERS: &str = "#readers form";
+const FINDINGS: &str = "#findings form";
 const PASSWORDS: &str = "form[action='/people/password']";
 
 /// A page, a form, a field, the value that is sent, and a part of the expected sentence.
@@ -49,6 +50,9 @@ fn rows() -> Vec<Row> {
         ("/settings", READERS, "sites", markup(), "is not the URL of a site"),
         ("/settings", READERS, "sites", lines(101), "at most 100 lines"),
         ("/settings", READERS, "human_reads", markup(), "beacon, server or both"),
+        ("/settings", FINDINGS, "min_requests", markup(), "must be a number"),
+        ("/settings", FINDINGS, "stale_tiers", markup(), "is not a glob and a number of days"),
+        ("/settings", FINDINGS, "stale_tiers", lines(101), "at most 100 lines"),
         ("/settings", "#danger form", "typed", markup(), "Nothing was deleted"),
         ("/jobs", ".ask form", "prompt", " \u{a0}".into(), "prompt"),
         ("/jobs", ".ask form", "prompt", "x".repeat(200_000), "prompt"),
@@ -128,6 +132,7 @@ async fn no_form_reaches_another_organization() {
         ("/settings", REPOSITORY, &[], own_project, &project, "project"),
         ("/settings", JOBS, &[], own_project, &project, "project"),
         ("/settings", READERS, &[], own_project, &project, "project"),
+        ("/settings", FINDINGS, &[], own_project, &project, "project"),
         ("/settings", "#danger form", &[("typed", "Theirs")], own_project, &project, "project"),
         ("/jobs", ".ask form", &[("prompt", "x")], own_project, &project, "project"),
         ("/people", "form[action$='/remove']", &[], &me, &person, "member"),
@@ -156,7 +161,7 @@ async fn a_form_of_an_earlier_session_is_refused() {
     let before = site.state().await;
     for (page, forms) in [
         ("/keys", &[KEY, "form[action$='/revoke']"][..]),
-        ("/settings", &[REPOSITORY, JOBS, READERS, "#danger form"]),
+        ("/settings", &[REPOSITORY, JOBS, READERS, FINDINGS, "#danger form"]),
         ("/jobs", &[".ask form"]),
         ("/people", &["form[action='/people/invite']", "form[action$='/remove']", "form.everywhere"]),
         ("/people", &["form.leave"]),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod attacks;
+mod findings;
 mod junk;
 mod keys;
 mod pages;

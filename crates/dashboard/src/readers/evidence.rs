@@ -5,15 +5,12 @@
 //! the person's instruction. A link that this server didn't sign brings no evidence.
 
 use axum::http::Uri;
-use net::sanitize;
 use store::Quotation;
 use traffic::Tally;
 
 use super::report_query::ReportQuery;
 use app::path::query_value;
-
-/// The limit of a path or a referrer in a quotation.
-const MAX_CHARS: usize = 200;
+use app::quoted_line;
 
 /// What the suggested job is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,12 +78,12 @@ impl Evidence {
     ) -> Self {
         Self {
             kind,
-            path: one_line(path),
+            path: quoted_line(path),
             human: reads.human,
             ai: reads.ai,
             from: query.from.to_string(),
             to: query.last_day().to_string(),
-            referrer: referrer.map(one_line).unwrap_or_default(),
+            referrer: referrer.map(quoted_line).unwrap_or_default(),
         }
     }
 
@@ -144,19 +141,11 @@ impl Evidence {
     }
 }
 
-/// Removes invisible characters, which can hide text, and line breaks.
-fn one_line(text: &str) -> String {
-    let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    sanitize(&visible, MAX_CHARS)
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAX_CHARS: usize = 200;
 
     fn evidence(kind: EvidenceKind, path: &str, referrer: Option<&str>) -> Evidence {
         let query = ReportQuery::parse(&"/readers".parse().unwrap(), jiff::civil::date(2026, 11, 15)).0;

@@ -70,8 +70,18 @@ pub(super) async fn load_report(
 }
 
 /// Whether the project never had a view.
-pub(super) async fn has_no_views(app: &App, id: &ProjectId) -> Result<bool, Failure> {
+pub(crate) async fn has_no_views(app: &App, id: &ProjectId) -> Result<bool, Failure> {
     Ok(app.views.count(&id.0, &Range::default(), &ListQuery::new(0, 0)).await?.totals.total() == 0)
+}
+
+/// Whether the project ever had a request that wasn't found. `None` if it wasn't counted in time.
+pub(crate) async fn has_not_found(app: &App, id: &ProjectId, wait: bool) -> Result<Option<bool>, PageError> {
+    let (app, project) = (app.clone(), id.0.clone());
+    let count = async move {
+        let none = ListQuery::new(0, 0);
+        Ok(app.reports.not_found(&project, &Range::default(), &none).await?.totals.total() > 0)
+    };
+    count_until((!wait).then(|| Instant::now() + DISK_TIME), count).await
 }
 
 /// Returns `None` after the deadline. Counts on a separate thread, so that a slow count doesn't delay other pages.

@@ -141,11 +141,11 @@ pub(super) fn sort_name(sort: Sort) -> &'static str {
     }
 }
 
-pub(super) fn day_of(moment: Timestamp) -> Date {
+pub(crate) fn day_of(moment: Timestamp) -> Date {
     moment.to_zoned(TimeZone::UTC).date()
 }
 
-pub(super) fn day_start(day: Date) -> Timestamp {
+pub(crate) fn day_start(day: Date) -> Timestamp {
     day.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).unwrap_or_default()
 }
 

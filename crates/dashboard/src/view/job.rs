@@ -2,7 +2,9 @@
 
 use askama::Template;
 
-use super::{Block, DiffFile, DisplayTime, JobResult, JobState, PullRef, Section, Shell, Step, count};
+use super::{
+    Block, DiffFile, DisplayTime, FixedFindings, JobResult, JobState, PullRef, Section, Shell, Step, count,
+};
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -34,6 +36,7 @@ pub(crate) struct Job {
     pub(crate) full_diff: Option<String>,
     pub(crate) result: Option<JobResult>,
     pub(crate) pull: Option<PullRef>,
+    pub(crate) fixes: FixedFindings,
     /// Why a follow-up was refused, and its text.
     pub(crate) error: Option<String>,
     pub(crate) follow_up: String,

@@ -1,4 +1,4 @@
-//! Writes numbers for people: with commas, and with a noun in the right number.
+//! Writes numbers and errors for people: with commas, with a noun in the right number, as a sentence.
 
 /// `18204` as `18,204`.
 pub(crate) fn with_commas(number: u64) -> String {
@@ -17,6 +17,14 @@ pub(crate) fn with_commas(number: u64) -> String {
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", with_commas(number))
+}
+
+/// The message of an error as a sentence: with a capital letter and a period.
+pub(crate) fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().map(|first| first.to_ascii_uppercase());
+    let sentence: String = first.into_iter().chain(chars).collect();
+    if sentence.ends_with('.') { sentence } else { format!("{sentence}.") }
 }
 
 #[cfg(test)]

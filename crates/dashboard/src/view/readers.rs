@@ -17,6 +17,8 @@ pub(crate) struct Readers {
     pub(crate) chart: Chart,
     pub(crate) merges: Vec<MergeRow>,
     pub(crate) panels: Vec<Panel>,
+    /// The number of open findings.
+    pub(crate) open_findings: String,
     /// The URL of this page that waits until everything is counted.
     pub(crate) complete_url: String,
     /// The query of the same report in the API.
@@ -103,15 +105,15 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    fn figure(&self) -> String {
+    pub(super) fn figure(&self) -> String {
         self.number.map(with_commas).unwrap_or_default()
     }
 
-    fn change(&self) -> String {
+    pub(super) fn change(&self) -> String {
         describe_change(self.number.unwrap_or(0), self.previous, self.days)
     }
 
-    fn class(&self) -> &'static str {
+    pub(super) fn class(&self) -> &'static str {
         match (self.number.unwrap_or(0).cmp(&self.previous), self.is_fault) {
             (Ordering::Equal, _) => "soft",
             (Ordering::Greater, false) | (Ordering::Less, true) => "plus",

@@ -19,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) has_token: bool,
     pub(crate) jobs: JobsForm,
     pub(crate) readers: ReadersForm,
+    pub(crate) findings: FindingsForm,
     /// The script element for the pages of the docs site.
     pub(crate) snippet: String,
     pub(crate) views_received: ViewsReceived,
@@ -46,6 +47,7 @@ pub(crate) enum SettingsForm {
     Repository,
     Jobs,
     Readers,
+    Findings,
     Delete,
 }
 
@@ -89,6 +91,19 @@ pub(crate) struct ReadersForm {
     /// Origins, one per line.
     pub(crate) sites: String,
     pub(crate) human_reads: String,
+}
+
+/// The thresholds of findings, as text.
+pub(crate) struct FindingsForm {
+    pub(crate) min_requests: String,
+    pub(crate) window_days: String,
+    pub(crate) stale_days: String,
+    /// Globs with days, one per line.
+    pub(crate) stale_tiers: String,
+    pub(crate) stale_min_views: String,
+    pub(crate) shipped_delay_days: String,
+    pub(crate) judge_days: String,
+    pub(crate) reopen_factor: String,
 }
 
 /// How many page views the server has received. Also served alone, so that the page can poll it.

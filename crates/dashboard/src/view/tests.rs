@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
+mod findings;
 mod samples;
 mod style;
 
@@ -85,7 +86,7 @@ fn every_field_has_a_label_and_every_id_is_unique() {
         }
         for reference in [" for=\"", "aria-labelledby=\"", "aria-describedby=\"", "data-copy=\"", "href=\"#"]
         {
-            for target in attributes(&html, reference) {
+            for target in attributes(&html, reference).iter().flat_map(|ids| ids.split(' ')) {
                 assert!(ids.contains(&target), "{name} refers to {target}, which doesn't exist");
             }
         }

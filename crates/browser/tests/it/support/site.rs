@@ -7,8 +7,10 @@ use base::{Clock as _, SystemClock};
 use jiff::Timestamp;
 use reqwest::Client;
 use serde_json::{Value, json};
-use server::{App, Server, Settings, Worker, model};
-use store::{Hosting, JobId, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms};
+use server::{App, Server, Settings, Worker, do_chores, model};
+use store::{
+    Finding, FindingFilter, Hosting, JobId, NewJob, NewProject, Organization, Project, Prompt, Receipt, Terms,
+};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -74,12 +76,14 @@ impl Site {
         self.app.jobs.archive(&self.project.id, &JobId(archived.clone())).await.unwrap();
         self.run_queued_jobs().await;
         self.send_views().await;
+        let findings = self.send_requests_for(&["/Quickstart", "/guides/deployment", "/setup"]).await;
         let new = NewProject { name: "New".into(), ..self.new_project() };
         let new = self.app.accounts.create_project(&new).await.unwrap();
         let waiting = self.job("Fix broken links and anchors.\n\nIn every page that there is.").await;
         vec![
             ("{project}", self.project.id.0.clone()),
             ("{new}", new.id.0),
+            ("{finding}", findings[0].id.0.clone()),
             ("{changed}", changed),
             ("{unchanged}", unchanged),
             ("{waiting}", waiting),
@@ -107,6 +111,33 @@ impl Site {
         key
     }
 
+    /// Sends requests for paths that don't exist, and looks for findings: the first path gets the most. Returns the findings, the
+    /// largest first.
+    pub(crate) async fn send_requests_for(&self, paths: &[&str]) -> Vec<Finding> {
+        let now = SystemClock.now().as_second();
+        let agents = ["Mozilla/5.0 Chrome/141.0.0.0 Safari/537.36", "Claude-User/1.0"];
+        let request = |path: &str, n: i64| {
+            let at = Timestamp::from_second(now - n * 40_000).unwrap();
+            json!({ "path": path, "timestamp": at.to_string(), "userAgent": agents[n as usize % 2],
+                "ip": format!("198.51.100.{n}"), "status": 404, "referrer": "https://chatgpt.com/" })
+        };
+        let requests: Value = (20..30)
+            .rev()
+            .zip(paths)
+            .flat_map(|(requests, path)| (0..requests).map(move |n| request(path, n)))
+            .collect();
+        let (_, key) = self.key_of(&self.organization.id, None).await;
+        self.send(&key, &requests).await;
+        // The first round asks for a scan of the docs.
+        for _ in 0..2 {
+            self.app.findings.hasten_chores(&self.project.id).await.unwrap();
+            do_chores(&self.app).await;
+            Worker::new(self.app.clone(), 1).scan_sites().await;
+        }
+        let filter = FindingFilter { limit: 100, ..FindingFilter::default() };
+        self.app.findings.findings(&self.project.id, &filter).await.unwrap().items
+    }
+
     pub(crate) async fn send(&self, key: &str, events: &Value) {
         let url = format!("{}/v1/analytics/{}/events", self.url, self.project.id);
         let sent = Client::new().post(url).bearer_auth(key).json(events).send().await.unwrap();
@@ -126,6 +157,7 @@ impl Site {
             base_ref: None,
             branch: None,
             draft: false,
+            findings: Vec::new(),
         };
         match self.app.jobs.insert(&new, &Terms::default()).await.unwrap() {
             Receipt::Done { job, .. } => job.id.0,

@@ -166,6 +166,16 @@ fn settings(text: &str) -> Settings {
             sites: text_or(text, "https://docs.kettle.example"),
             human_reads: "both".into(),
         },
+        findings: FindingsForm {
+            min_requests: text_or(text, "5"),
+            window_days: text_or(text, "30"),
+            stale_days: text_or(text, "365"),
+            stale_tiers: text_or(text, "/guides/** 180"),
+            stale_min_views: text_or(text, "50"),
+            shipped_delay_days: text_or(text, "3"),
+            judge_days: text_or(text, "14"),
+            reopen_factor: text_or(text, "2"),
+        },
         snippet: text_or(
             text,
             "<script defer src=\"https://dw.kettle.example/js/docwright.js\" data-project=\"kettle-docs\"></script>",

@@ -11,6 +11,7 @@ pub(super) const HOSTILE: &str =
 /// The names and the HTML of all pages.
 pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
     let mut all = super::accounts::pages(text);
+    all.extend(super::findings::pages(text));
     all.extend(vec![
         (
             "login",
@@ -276,6 +277,7 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         ],
         diff: if completed { files(text) } else { Vec::new() },
         result: (!state.is_active()).then(|| result(text, completed)),
+        fixes: super::findings::fixes(text),
         pull: completed.then(|| PullRef {
             href: text_or(text, "/p/kettle-docs/pulls/3"),
             number: 3,
@@ -372,6 +374,7 @@ fn pull(text: &str, state: PullState, can_merge: bool) -> Pull {
         head_commit: text_or(text, "c0ffee"),
         when: time(text, "2 minutes ago"),
         job: Some(Link { href: text_or(text, "/p/kettle-docs/jobs/0199"), label: text_or(text, "a job") }),
+        fixes: super::findings::fixes(text),
         body: blocks(&format!(
             "{}\n\n## Pages\n- `docs/quickstart.md`: 2 links\n- `docs/faq.md`: 1 link\n\n## To try it\n```\n{}\n```\n",
             text_or(text, "Links to pages that were moved or renamed lead to where those pages are now."),

@@ -15,7 +15,7 @@ fn css() -> &'static str {
 #[test]
 fn every_class_of_a_page_is_styled() {
     // Classes without a style of their own.
-    let unstyled = ["ctx", "list", "what"];
+    let unstyled = ["axis", "ctx", "list", "what"];
     for (name, html) in pages(ORDINARY) {
         for class in super::attributes(&html, "class=\"").iter().flat_map(|list| list.split(' ')) {
             assert!(unstyled.contains(&class) || css().contains(&format!(".{class}")), "{name}: .{class}");
