@@ -3,6 +3,7 @@
 mod backup;
 mod data;
 mod eval;
+mod finding;
 mod host;
 mod import;
 mod job;
@@ -10,6 +11,7 @@ mod key;
 mod model;
 mod project;
 mod pull;
+mod ranges;
 mod upgrade;
 mod user;
 mod views;
@@ -23,6 +25,9 @@ use store::parse_name;
 pub(crate) use backup::{Backup, Restore};
 pub(crate) use data::{Data, quote};
 pub(crate) use eval::Eval;
+pub(crate) use finding::{
+    DismissFinding, FindingArgs, FindingCommand, FixFindings, ListFindings, ViewFinding,
+};
 pub(crate) use host::HostArgs;
 pub(crate) use import::Import;
 pub(crate) use job::{
@@ -34,13 +39,14 @@ pub(crate) use project::{
     CreateProject, DeleteProject, ProjectChanges, ProjectCommand, ProjectHook, UpdateProject, ViewProject,
 };
 pub(crate) use pull::{ListPulls, MergePull, PullArgs, PullCommand};
+pub(crate) use ranges::{CheckRanges, Ranges, RangesCommand};
 pub(crate) use upgrade::Upgrade;
 pub(crate) use user::{
     Audit, EndSession, InviteUser, RemoveUser, UserCommand, UserPassword, WithdrawInvitation,
 };
 pub(crate) use views::{
-    DateRange, Forget, LiveReport, OutputFormat, Pagination, Reclassify, Report, ReportCommand, SeriesReport,
-    Views,
+    DateRange, EffectReport, Forget, LiveReport, OutputFormat, Pagination, Reclassify, ReferralReport,
+    Report, ReportCommand, SeriesReport, Views, WeeklyReport,
 };
 
 use crate::settings::{ServeFlags, WorkerFlags, parse_listen, parse_worker_count};
@@ -116,6 +122,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: JobCommand,
     },
+    /// Show what hurts readers, and start jobs that fix it, over HTTP like `job`
+    Finding {
+        #[command(subcommand)]
+        command: FindingCommand,
+    },
     /// Review and merge pull requests of a project, on the machine that the server runs on
     Pull {
         #[command(subcommand)]
@@ -143,6 +154,9 @@ pub(crate) enum Command {
     /// Check the pages of a folder: links, anchors, images, front matter, navigation, Markdown and MDX
     #[command(after_help = CHECK_HELP)]
     Check(Check),
+    /// List the address ranges that verify agents, and check files with new ones
+    #[command(after_help = ranges::HELP)]
+    Ranges(Ranges),
     /// Ask a running server whether it can do its work, as a container's health check
     #[command(after_help = HEALTH_HELP)]
     Health,

@@ -1,10 +1,12 @@
 //! Sends requests to the HTTP API, for the commands that run anywhere.
 
 mod errors;
+pub(crate) mod finding;
 pub(crate) mod forget;
 pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod job;
+mod outcomes;
 mod progress;
 mod stream;
 pub(crate) mod views;

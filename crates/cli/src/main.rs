@@ -15,6 +15,7 @@ mod log;
 mod manual;
 mod model;
 mod output;
+mod ranges;
 mod serve;
 mod settings;
 mod upgrade;
@@ -81,6 +82,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Model { command } => return model::run(sources, command).await,
         Command::Eval(args) => return eval::run(sources, args).await,
         Command::Job { command } => return client::job::run(sources, command).await,
+        Command::Finding { command } => return client::finding::run(sources, command).await,
         Command::Views(args) => client::views::views(sources, args).await?,
         Command::Visitors(args) => client::views::visitors(sources, args).await?,
         Command::Report { command } => client::views::report(sources, command).await?,
@@ -89,6 +91,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Import(args) => return client::import::run(sources, args).await,
         Command::Openapi(args) => manual::openapi(sources, &args)?,
         Command::Check(args) => return check::run(&args),
+        Command::Ranges(args) => return ranges::run(sources, args),
         Command::Health => client::health::run(sources).await?,
         Command::Doctor(args) => return doctor::run(sources, args).await,
         Command::Upgrade(args) => return upgrade::run(sources, args).await,

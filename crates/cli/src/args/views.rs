@@ -10,10 +10,18 @@ pub(crate) enum ReportCommand {
     Agents(Report),
     /// Show the hosts that readers come from
     Referrers(Report),
+    /// Show what the operators of AI assistants read, and the readers whom their assistants send
+    AiReferrals(ReferralReport),
     /// Show paths that were not found, and the pages that link to them
     NotFound(Views),
+    /// Show paths that were redirected
+    Redirected(Views),
     /// Show the readers and the most viewed pages of the last 30 minutes; with --json, also views by minute
     Live(LiveReport),
+    /// Show what merged pull requests did for the readers of the pages that they changed
+    Effect(EffectReport),
+    /// Show a week: readers, new and resolved findings, and what merges did
+    Weekly(WeeklyReport),
 }
 
 #[derive(Arguments)]
@@ -66,12 +74,54 @@ pub(crate) struct SeriesReport {
 }
 
 #[derive(Arguments)]
+pub(crate) struct ReferralReport {
+    /// The project's ID
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    #[command(flatten)]
+    pub(crate) dates: DateRange,
+    #[command(flatten)]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Arguments)]
 pub(crate) struct LiveReport {
     /// The project's ID
     #[arg(value_name = "PROJECT")]
     pub(crate) project: String,
     #[command(flatten)]
     pub(crate) format: OutputFormat,
+}
+
+#[derive(Arguments)]
+pub(crate) struct EffectReport {
+    /// The project's ID
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    #[command(flatten)]
+    pub(crate) dates: DateRange,
+    /// List up to this many merges, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Skip this many merges
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<u64>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Arguments)]
+pub(crate) struct WeeklyReport {
+    /// The project's ID
+    #[arg(value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// Show the week of this day, Monday to Sunday [default: the last week that is over]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) week: Option<String>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Arguments)]

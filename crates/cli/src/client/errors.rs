@@ -146,6 +146,7 @@ fn advice(code: &str) -> &'static str {
             "; `docwright key list --json` shows the addresses that DOCWRIGHT_API_KEY allows"
         }
         "no_such_project" => ", or DOCWRIGHT_API_KEY does not allow it; see `docwright project list`",
+        "no_such_finding" => "; see `docwright finding list PROJECT`",
         "no_such_job" => "; see `docwright job list PROJECT`",
         "no_such_route" => "; set DOCWRIGHT_URL to the address of the server, without a path",
         _ => "",

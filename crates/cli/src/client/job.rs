@@ -45,24 +45,28 @@ async fn create(sources: &Sources, args: CreateJob) -> anyhow::Result<ExitCode> 
     };
     let job: AgentJob =
         client.post(&format!("/v2/agent/{}/job", encode_segment(&args.project)), &new).await?;
-    if args.watching.watch {
-        return watch_job(
-            sources,
-            &client,
-            &JobArgs { project: args.project, id: job.id },
-            &args.watching,
-            0,
-            args.json,
-        )
-        .await;
+    show_started(sources, &client, &args.project, job, &args.watching, args.json).await
+}
+
+/// Watches a job that was just created, or prints it and how to follow it.
+pub(super) async fn show_started(
+    sources: &Sources,
+    client: &Client,
+    project: &str,
+    job: AgentJob,
+    watching: &WatchArgs,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    if watching.watch {
+        let job = JobArgs { project: project.to_owned(), id: job.id };
+        return watch_job(sources, client, &job, watching, 0, json).await;
     }
-    if args.json {
+    if json {
         output::print_json(&job)?;
         return Ok(ExitCode::SUCCESS);
     }
     output::print_message(format!(
-        "Started the job. To follow it: docwright job view {} {} --watch{}",
-        args.project,
+        "Started the job. To follow it: docwright job view {project} {} --watch{}",
         job.id,
         sources.repeat_flags(&Data::default())
     ));

@@ -3,18 +3,19 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wire::{
-    AgentViews, Agents, Live, MissingPage, NotFound, PageView, PageViews, PageVisitors, Point,
-    ReclassifyResult, Referrer, Referrers, Series, Totals,
+    AgentViews, Agents, AiReferrals, Live, MissingPage, NotFound, OperatorReferrals, PageView, PageViews,
+    PageVisitors, Point, ReclassifyResult, Redirected, Referrer, Referrers, Series, Totals,
 };
 
-use super::{Client, encode_segment};
+use super::{Client, encode_segment, outcomes};
 use crate::args::{
-    DateRange, LiveReport, OutputFormat, Pagination, Reclassify, Report, ReportCommand, SeriesReport, Views,
+    DateRange, LiveReport, OutputFormat, Pagination, Reclassify, ReferralReport, Report, ReportCommand,
+    SeriesReport, Views,
 };
 use crate::output;
 use crate::settings::Sources;
 
-type Query = Vec<(&'static str, String)>;
+pub(super) type Query = Vec<(&'static str, String)>;
 
 pub(crate) async fn views(sources: &Sources, args: Views) -> anyhow::Result<()> {
     let request = ReportRequest::for_pages("views", &args);
@@ -39,8 +40,12 @@ pub(crate) async fn report(sources: &Sources, command: ReportCommand) -> anyhow:
         ReportCommand::Series(args) => series(sources, args).await,
         ReportCommand::Agents(args) => agents(sources, args).await,
         ReportCommand::Referrers(args) => referrers(sources, args).await,
+        ReportCommand::AiReferrals(args) => ai_referrals(sources, args).await,
         ReportCommand::NotFound(args) => not_found(sources, args).await,
+        ReportCommand::Redirected(args) => redirected(sources, args).await,
         ReportCommand::Live(args) => live(sources, args).await,
+        ReportCommand::Effect(args) => outcomes::effect(sources, args).await,
+        ReportCommand::Weekly(args) => outcomes::weekly(sources, args).await,
     }
 }
 
@@ -72,6 +77,17 @@ async fn referrers(sources: &Sources, args: Report) -> anyhow::Result<()> {
     Ok(())
 }
 
+async fn ai_referrals(sources: &Sources, args: ReferralReport) -> anyhow::Result<()> {
+    let request = ReportRequest::new("ai-referrals", &args.project, date_query(&args.dates));
+    let Some(response) = request.send::<AiReferrals>(sources, &args.format).await? else { return Ok(()) };
+    let row = |counts: OperatorReferrals| {
+        let rate = counts.views_per_referral.map_or_else(String::new, |rate| format!("{rate:.1}"));
+        [counts.operator, counts.views.to_string(), counts.referrals.to_string(), rate]
+    };
+    let head = ["OPERATOR", "VIEWS", "REFERRALS", "VIEWS PER REFERRAL"];
+    output::print_table(head, response.operators.into_iter().map(row))
+}
+
 async fn live(sources: &Sources, args: LiveReport) -> anyhow::Result<()> {
     let request = ReportRequest::new("live", &args.project, Vec::new());
     let Some(response) = request.send::<Live>(sources, &args.format).await? else { return Ok(()) };
@@ -97,6 +113,15 @@ async fn not_found(sources: &Sources, args: Views) -> anyhow::Result<()> {
     });
     output::print_table(["PAGE", "HUMAN", "AI", "TOTAL", "MOST FROM"], rows)?;
     print_next_offset(response.has_more, "pages", &args.pagination);
+    Ok(())
+}
+
+async fn redirected(sources: &Sources, args: Views) -> anyhow::Result<()> {
+    let request = ReportRequest::for_pages("redirected", &args);
+    let Some(response) = request.send::<Redirected>(sources, &args.format).await? else { return Ok(()) };
+    let row = |page: PageView| count_row(page.path, page.human, page.ai, page.total);
+    output::print_table(["PATH", "HUMAN", "AI", "TOTAL"], response.redirected.into_iter().map(row))?;
+    print_next_offset(response.has_more, "paths", &args.pagination);
     Ok(())
 }
 
@@ -169,11 +194,11 @@ impl ReportRequest {
     }
 }
 
-fn query_of<const N: usize>(pairs: [(&'static str, Option<String>); N]) -> Query {
+pub(super) fn query_of<const N: usize>(pairs: [(&'static str, Option<String>); N]) -> Query {
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-fn date_query(dates: &DateRange) -> Query {
+pub(super) fn date_query(dates: &DateRange) -> Query {
     query_of([("dateFrom", dates.from.clone()), ("dateTo", dates.to.clone())])
 }
 

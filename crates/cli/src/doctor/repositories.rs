@@ -1,6 +1,6 @@
 //! Checks the repositories of all projects, and looks for leftovers of a crash in the repositories on this machine.
 
-use server::{Admin, is_token_refused};
+use server::{Admin, FetchMode, is_token_refused};
 use store::{DataDir, Project};
 
 use super::machine;
@@ -45,10 +45,35 @@ async fn check_leftovers(report: &mut Report, admin: &Admin, project: &Project) 
     }
 }
 
+/// Says how the files of a repository are fetched, unless the cache simply has all of them.
+fn report_fetches(report: &mut Report, admin: &Admin, project: &Project) {
+    let Some(state) = admin.fetch_state(project) else { return };
+    let (megabytes, batches, files) = (state.bytes as f64 / 1e6, state.batches, state.files);
+    let count =
+        |number: u64, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
+    let how = match state.mode {
+        FetchMode::OnDemand => format!(
+            "files are fetched when a job reads them: {} in {} so far, {megabytes:.1} MB with the folders",
+            count(files, "file", "files"),
+            count(batches, "request", "requests"),
+        ),
+        FetchMode::NoFilter => {
+            format!("all files are fetched, because the host cannot omit them: {megabytes:.1} MB so far")
+        }
+        FetchMode::RefusesIds => {
+            format!(
+                "all files are fetched, because the host does not send files by their ids: {megabytes:.1} MB so far"
+            )
+        }
+    };
+    report.ok("fetch", format!("{}: {how}", project.name));
+}
+
 async fn check_repository(report: &mut Report, admin: &Admin, project: &Project) {
     match admin.check_project(project).await {
         Ok(found) => {
             report.ok("repository", format!("{}: {} of {}", project.name, found.branch, found.location));
+            report_fetches(report, admin, project);
         }
         Err(error) if is_token_refused(&error) => report.fail(
             "repository",

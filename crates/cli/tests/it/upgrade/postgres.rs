@@ -35,9 +35,14 @@ fn the_check_names_the_changes_of_the_tables() {
     let database = Database::create();
     let home = old_home_on(&database);
     let (code, report) = check(home.path(), &[]);
+    assert_eq!((code, &report["ready"]), (6, &Value::Bool(false)), "{report:#}");
+    assert_eq!(pending(&report, "views.db"), [5]);
+    assert_check(&report, "backup", "fail", "docwright backup FILE.tar.zst");
+
+    assert!(run(home.path(), &["backup", "copy.tar.zst"]).status.success());
+    let (code, report) = check(home.path(), &[]);
     assert_eq!((code, &report["ready"]), (0, &Value::Bool(true)), "{report:#}");
-    assert_eq!(pending(&report, "PostgreSQL"), [7, 8, 9, 10, 11, 12]);
-    assert_eq!(pending(&report, "views.db"), [0; 0]);
+    assert_eq!(pending(&report, "PostgreSQL"), [7, 8, 9, 10, 11, 12, 13]);
     assert_check(&report, "database dump", "warn", "pg_dump --format=custom");
     assert_check(&report, "database disk", "warn", "MiB free on its server");
     assert_eq!(schema(&database), "6", "the check changes nothing");
