@@ -66,6 +66,9 @@ class Clone:
 
     def run(self, branch):
         git("/", "clone", "-q", "--depth", "1", f"{self.url}.git", str(self.checkout))
+        self.publish(branch)
+
+    def publish(self, branch):
         for path in self.task.files:
             file = self.checkout / path
             file.write_text(file.read_text().replace(self.task.old, self.task.new))
@@ -75,6 +78,19 @@ class Clone:
 
     def clean(self):
         shutil.rmtree(self.checkout, ignore_errors=True)
+
+
+class Blobless(Clone):
+    """Clones without history and without files, checks out only the folders of the files that it edits."""
+
+    name = "blobless script"
+
+    def run(self, branch):
+        clone = ("clone", "-q", "--depth", "1", "--filter=blob:none", "--sparse", f"{self.url}.git")
+        git("/", *clone, str(self.checkout))
+        folders = {str(pathlib.PurePosixPath(path).parent) for path in self.task.files}
+        git(self.checkout, "sparse-checkout", "set", *folders)
+        self.publish(branch)
 
 
 class Mirror:

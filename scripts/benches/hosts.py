@@ -31,6 +31,7 @@ FIRST, TURNS, WARM, SYNCS = 3, 3, 9, 50
 WORDS = "The acme service keeps every order until it is paid, and tells whoever asked for it."
 LETTERS = ["".join(word) for word in zip("bcdfghklmnprst" * 40, "aeiou" * 112, "lnrstm" * 94, "aeio" * 140)]
 OTHER = "docs/part-0000/page-00.md"
+KINDS = (by_git.Clone, by_git.Blobless, by_git.Mirror)
 
 
 def repository(folder, files):
@@ -73,12 +74,12 @@ def host(repositories):
 
 
 def asked(url):
-    """How many requests the host has had, and how many milliseconds it took to answer them."""
+    """How many requests the host has had, how many milliseconds it took to answer them, and how many bytes it sent."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"))
     connection.request("GET", "/_fake/state")
     state = json.loads(connection.getresponse().read())
     connection.close()
-    return state["count"], state["busy_ms"]
+    return state["count"], state["busy_ms"], state["sent_bytes"]
 
 
 def script():
@@ -137,24 +138,28 @@ class Docs:
         folder.mkdir()
         self.host, self.jobs, self.number = url, jobs, 0
         self.requests, self.moved, self.still = 0, [], []
+        self.sent = 0
         place = folder, f"{url}/{name}", TASK
         self.somebody = by_git.Mirror(*place, "somebody")
-        self.clone, self.mirror = by_git.Clone(*place), by_git.Mirror(*place)
+        self.clone, self.blobless, self.mirror = (kind(*place) for kind in KINDS)
 
     def ours(self, jobs):
-        requests, busy = asked(self.host)
+        requests, busy, sent = asked(self.host)
         took, branch = jobs.run()
-        requests_now, busy_now = asked(self.host)
-        self.requests = requests_now - requests
+        requests_now, busy_now, sent_now = asked(self.host)
+        self.requests, self.sent = requests_now - requests, sent_now - sent
         self.check(branch)
         return took._replace(host=busy_now - busy)
 
     def script(self, script):
         self.number += 1
         branch = f"script-{self.number}"
+        requests, _, sent = asked(self.host)
         started = time.perf_counter()
         script.run(branch)
         wall = (time.perf_counter() - started) * 1000
+        requests_now, _, sent_now = asked(self.host)
+        script.requests, script.sent = requests_now - requests, sent_now - sent
         script.clean()
         self.check(branch)
         return wall
@@ -168,7 +173,17 @@ class Docs:
 
     def first(self):
         """First jobs of projects of their own, and clones."""
-        return medians([(self.ours(jobs), self.script(self.clone)) for jobs in self.jobs])
+        rounds = [(self.ours(jobs), self.script(self.clone), self.script(self.blobless)) for jobs in self.jobs]
+        ours, clone, blobless = zip(*rounds)
+        self.first_requests, self.first_sent = self.requests, self.sent
+        return median(ours), statistics.median(clone), statistics.median(blobless)
+
+    def first_rows(self, size):
+        whose = [("first job", self.first_requests, self.first_sent)]
+        whose += [(script.name, script.requests, script.sent) for script in (self.clone, self.blobless)]
+        for name, requests, sent in whose:
+            yield Row(f"{size}: {name}, requests to the host", requests)
+            yield Row(f"{size}: {name}, bytes from the host", sent / 1e6, "MB")
 
     def round(self):
         """A job, and a run of a mirror: after a push of somebody else, and after none."""
@@ -257,10 +272,12 @@ def measured(folder, url, jobs):
     in_turns(docs.values())
     warm, alone = {}, {}
     for files in SIZES:
-        (first, clone), size = firsts[files], f"{files:,} files"
+        (first, clone, blobless), size = firsts[files], f"{files:,} files"
         (moved, mirror), (still, mirror_still) = medians(docs[files].moved), medians(docs[files].still)
         warm[files], alone[files] = (moved.whole, clone, mirror), moved.ours
         yield Row(f"{size}: clone script", clone, "ms")
+        yield Row(f"{size}: blobless script", blobless, "ms")
+        yield from docs[files].first_rows(size)
         yield from rows(f"{size}: first job", first)
         yield from rows(f"{size}: warm job, main moved", moved)
         yield Row(f"{size}: mirror script, main moved", mirror, "ms")
