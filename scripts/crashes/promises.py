@@ -13,6 +13,8 @@ GAVE_UP = "The job was given up: "
 # How a job tells that its host said no, where `rounds` has it do so. The host is on this machine, so its own words are in
 # the server's log alone.
 REFUSALS = (" refused to open the pull request: its answer is not shown", " refused it (409): its answer is not shown")
+# The pin that each kind of cache keeps for itself: the commit that was scanned last, and the one whose history was read.
+SCAN_PIN, HISTORY_PIN = "refs/docwright/pins/scan", "refs/docwright/pins/history"
 # How long what is left behind may stay: a git whose reader was killed, a pull request of an archived job.
 GRACE = 20
 
@@ -199,8 +201,10 @@ def refs(world, clients):
             yield f"branch {name} at the host"
     for server in world.servers:
         for cache in server.data.glob("repos/*.git"):
+            kept = HISTORY_PIN if cache.name.endswith(".history.git") else SCAN_PIN
             for name in git(cache, "for-each-ref", "--format=%(refname)").split():
-                yield from stray(clients, name)
+                if name != kept:
+                    yield from stray(clients, name)
 
 
 def stray(clients, name):
