@@ -31,6 +31,7 @@ FIRST, TURNS, WARM, SYNCS = 3, 3, 9, 50
 WORDS = "The acme service keeps every order until it is paid, and tells whoever asked for it."
 LETTERS = ["".join(word) for word in zip("bcdfghklmnprst" * 40, "aeiou" * 112, "lnrstm" * 94, "aeio" * 140)]
 OTHER = "docs/part-0000/page-00.md"
+SWEEP = "Fix broken links."
 KINDS = (by_git.Clone, by_git.Blobless, by_git.Mirror)
 
 
@@ -60,12 +61,12 @@ def tree(files):
 
 
 @contextlib.contextmanager
-def host(repositories):
+def host(repositories, *more):
     """A host with these repositories, by its address."""
     cargo("build", "--release", "--locked", "-p", "fakehost")
     flags = [flag for name, path in repositories.items() for flag in ("--repository", f"{name}={path}")]
     start = [TARGET / "release/fakehost", "--kind", "github", "--token", by_git.TOKEN, "--rate-limit", "1000000"]
-    process = subprocess.Popen([*start, *flags], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*start, *flags, *more], stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().strip()
     finally:
@@ -111,21 +112,29 @@ class Jobs:
         self.server, self.key, self.path = server, key, f"/v2/agent/{project}/job"
 
     def run(self):
+        job, events = self.events_of(TASK.prompt)
+        if not any(event["type"] == "opening" for event in events):
+            raise Failed(events[-1]["message"])
+        return took(events), job["source"]["ref"]
+
+    def events_of(self, prompt):
+        """A job and its events, once it has ended."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
-        status, job = self.server.ask(connection, "POST", self.path, self.key, {"prompt": TASK.prompt})
+        status, job = self.server.ask(connection, "POST", self.path, self.key, {"prompt": prompt})
         assert status == 201, job
         job = json.loads(job)
         headers = {"Authorization": f"Bearer {self.key}", "Accept": "text/event-stream"}
         connection.request("GET", f"{self.path}/{job['id']}/events", headers=headers)
         lines = connection.getresponse().read().decode().splitlines()
-        events = [json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
-        if not any(event["type"] == "opening" for event in events):
-            raise Failed(events[-1]["message"])
-        return took(events), job["source"]["ref"]
+        return job, [json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
+
+
+def times(events):
+    return {event["type"]: datetime.fromisoformat(event["at"]).timestamp() * 1000 for event in events}
 
 
 def took(events):
-    at = {event["type"]: datetime.fromisoformat(event["at"]).timestamp() * 1000 for event in events}
+    at = times(events)
     points = [at[name] for name in ("started", "fetched", "pushing", "opening", "ended")]
     return Took(points[-1] - points[0], *(after - before for before, after in zip(points, points[1:])))
 
@@ -236,34 +245,54 @@ def sync(folder):
 
 
 @contextlib.contextmanager
-def serving(folder, url, sources):
-    """A server that has projects of its own for each first job, by the repository: of the host, and of the embedded
-    one."""
+def serving(folder):
+    """A server, by what makes the jobs of a new project in a repository."""
     with Model(script()) as model:
         config, token, data = f"{folder}/docwright.toml", f"{folder}/token", f"{folder}/data"
         table = {"provider": "compatible", "model": "scripted", "base_url": model.url, "allow_private": True}
         lines = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
         pathlib.Path(config).write_text("\n".join(["hosts_allow_private = true", "[models.bench]", *lines]))
         pathlib.Path(token).write_text(by_git.TOKEN)
-        new = ["project", "create", "--name", "B", "--model", "bench", "--config", config, "--repository"]
+        new = ["project", "create", "--name", "B", "--config", config, "--repository"]
         away = ["--host", "github", "--token-file", token]
         key = admin(data, "key", "create", "--name", "B")["key"]
         with Server(data, free_port(), "--config", config) as server:
-            jobs = lambda *flags: Jobs(server, admin(data, *new, *flags)["id"], key)  # noqa: E731
-            yield ({name: [jobs(f"{url}/{name}", *away) for _ in range(FIRST)] for name in sources},
-                   {name: jobs(path) for name, path in sources.items()})
+
+            def project(repository, model="bench"):
+                place = away if repository.startswith("http") else []
+                return Jobs(server, admin(data, *new, repository, "--model", model, *place)["id"], key)
+
+            yield project
 
 
 def run():
     with tempfile.TemporaryDirectory() as folder:
         yield Row("fsync of this disk, median", sync(folder), "ms")
         sources = {f"acme/docs-{files}": repository(f"{folder}/{files}.git", files) for files in SIZES}
-        with host(sources) as url, serving(folder, url, sources) as (jobs, embedded):
+        with host(sources) as url, host(sources, "--no-filter") as plain, serving(folder) as project:
             try:
+                jobs = {name: [project(f"{url}/{name}") for _ in range(FIRST)] for name in sources}
                 yield from measured(folder, url, jobs)
+                yield from whole_fetches(project, url, plain, sources)
+                embedded = {name: project(path) for name, path in sources.items()}
                 yield from measured_here(folder, sources, embedded)
             except Failed as why:
                 yield Row("a job on a host", f"failed: {why}")
+
+
+def whole_fetches(project, url, plain, sources):
+    """First jobs that fetch every file, because the host can't omit files; and a job that reads every page, which fetches
+    them in batches or at once."""
+    for files, name in zip(SIZES, sources):
+        for what, model, prompt in (("first job", "bench", TASK.prompt), ("a job that reads every page", "offline", SWEEP)):
+            for whose, host_url in (("files on demand", url), ("all files at once", plain)):
+                requests, _, sent = asked(host_url)
+                _, events = project(f"{host_url}/{name}", model).events_of(prompt)
+                requests_now, _, sent_now = asked(host_url)
+                at = times(events)
+                yield Row(f"{files:,} files: {what}, {whose}", at["ended"] - at["started"], "ms")
+                yield Row("  requests to the host", requests_now - requests)
+                yield Row("  bytes from the host", (sent_now - sent) / 1e6, "MB")
 
 
 def measured(folder, url, jobs):
@@ -284,7 +313,7 @@ def measured(folder, url, jobs):
         yield from rows(f"{size}: warm job, main as it was", still)
         yield Row(f"{size}: mirror script, main as it was", mirror_still, "ms")
         yield Row(f"{size}: requests of a warm job to the host, main as it was", docs[files].requests)
-        yield Row(f"{size}: first job, to the clone script's", first.whole / clone, "x", 1)
+        yield Row(f"{size}: first job, to the clone script's", first.whole / clone, "x", 0.1 if files == SIZES[-1] else 1)
     yield from targets(warm, alone)
 
 

@@ -38,6 +38,9 @@ struct Flags {
     /// Call fsync for git's writes, for tests with power cuts. Without it, nothing is synced.
     #[arg(long)]
     durable: bool,
+    /// Send every file of a commit: the host can't omit files (git's `uploadpack.allowFilter` is off).
+    #[arg(long)]
+    no_filter: bool,
 }
 
 #[tokio::main]
@@ -48,10 +51,15 @@ async fn main() -> anyhow::Result<()> {
         host.token(&token, access);
     }
     for repository in flags.repository {
-        let created = match repository.split_once('=') {
-            Some((name, path)) => host.mirror(name, Path::new(path)).await,
-            None => host.repository(&repository, &[("index.md", "# Docs\n")]).await,
+        let (name, path) = repository.split_once('=').unzip();
+        let name = name.unwrap_or(&repository);
+        let created = match path {
+            Some(path) => host.mirror(name, Path::new(path)).await,
+            None => host.repository(name, &[("index.md", "# Docs\n")]).await,
         };
+        if flags.no_filter {
+            host.set(name, |settings| settings.has_filter = false);
+        }
         if flags.durable {
             sync_writes(&created.git_dir)?;
         }
