@@ -15,6 +15,8 @@ use app::time::rfc3339;
 
 pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code");
 
+const VIEWS_ELSEWHERE: &str = "another server of this installation stores the page views; send the request there, or let this server store them with `--page-views yes`";
+
 /// An error response. Each variant is documented in `docs/errors.md`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -74,10 +76,9 @@ pub(crate) enum ApiError {
     Invalid { code: &'static str, message: String, details: Vec<String> },
     #[error("the server is overloaded; try again in a moment")]
     Busy,
-    #[error(
-        "another server of this installation stores the page views; send the request there, or let this server store them with `--page-views yes`"
-    )]
-    ViewsElsewhere,
+    /// With a sentence if that server doesn't run.
+    #[error("{}", .0.as_deref().unwrap_or(VIEWS_ELSEWHERE))]
+    ViewsElsewhere(Option<String>),
     #[error(
         "the server's data directory was deleted or replaced, so the server refuses writes; its operator must restore the directory and restart the server"
     )]
@@ -119,7 +120,7 @@ impl ApiError {
             Self::LimitReached(_) | Self::TooManyBeacons(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::Busy
-            | Self::ViewsElsewhere
+            | Self::ViewsElsewhere(_)
             | Self::DirectoryLost
             | Self::NoHost
             | Self::Unavailable(_)
@@ -151,7 +152,7 @@ impl ApiError {
             Self::BadPrompt(error) if error.is_about_context() => "invalid_context",
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
-            Self::ViewsElsewhere => "views_elsewhere",
+            Self::ViewsElsewhere(_) => "views_elsewhere",
             Self::Busy => "busy",
             Self::DirectoryLost => "data_directory_lost",
             Self::NoHost => "no_host",
@@ -184,6 +185,7 @@ impl From<IngestError> for ApiError {
         match error {
             IngestError::Busy => Self::Busy,
             IngestError::UnexpectedPart(bytes) => unexpected_part(bytes),
+            IngestError::Elsewhere => Self::ViewsElsewhere(None),
             IngestError::Failed(failure) => failure.into(),
         }
     }

@@ -16,6 +16,7 @@ use super::limits::ReadLimitCheck;
 use super::query::Query;
 use super::report_query::{ReportParameters, ReportQuery};
 use super::reports::format_date;
+use super::views_server;
 use app::App;
 
 /// Refuses `dateTo`.
@@ -48,6 +49,7 @@ pub(super) async fn forget(
         record_audit(&app, &caller, paths.as_str()).await?;
     }
     let progress = app.reports.forget_paths(&query.project.0, &paths, from, dry_run).await?;
+    views_server::confirm(&app).await?;
     if progress.views + progress.pages > 0 && !dry_run {
         app.needs_checkpoint.store(true, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 
 use super::error::ApiError;
 use app::App;
-use app::metrics::Concurrency;
+use app::metrics::{Concurrency, StoredViews};
 
 /// `GET /metrics`. Unless metrics are enabled, this route doesn't exist.
 pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, ApiError> {
@@ -18,5 +18,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, Ap
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     let is_paused = app.clocks.clock_guard().is_paused();
     let fetches = app.hosts.fetch_counts();
-    Ok((headers, app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), fetches, is_paused)))
+    let page_views = StoredViews { here: app.stores_views(), somewhere: app.views_owner.trouble().is_none() };
+    let text = app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), fetches, is_paused, page_views);
+    Ok((headers, text))
 }

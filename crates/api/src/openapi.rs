@@ -75,7 +75,7 @@ impl Api {
     }
 
     fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, operation: Operation) -> Self {
-        let elsewhere = is_views_route(path).then_some(ApiError::ViewsElsewhere);
+        let elsewhere = is_views_route(path).then_some(ApiError::ViewsElsewhere(None));
         let lost = (method == "post").then_some(ApiError::DirectoryLost);
         let operation = operation.errors(elsewhere.into_iter().chain(lost));
         let at_path = self.paths.entry(path).or_insert_with(|| json!({}));

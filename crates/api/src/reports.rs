@@ -14,6 +14,7 @@ use super::analytics::{page_view, totals};
 use super::error::ApiError;
 use super::query::Query;
 use super::report_query::{PageParameters, ReportParameters, ReportQuery, RowParameters, parse_path_prefix};
+use super::views_server;
 use app::App;
 use app::csv;
 use app::time::rfc3339;
@@ -152,6 +153,7 @@ pub(super) async fn live(query: ReportQuery) -> Result<Response, ApiError> {
 pub(super) async fn reclassify(query: ReportQuery) -> Result<Response, ApiError> {
     let from = query.range.from().unwrap_or_default();
     let progress = query.app.reports.reclassify(&query.project.0, from).await?;
+    views_server::confirm(&query.app).await?;
     Ok(query.respond_json(ReclassifyResult {
         events: progress.events,
         changed: progress.changed,

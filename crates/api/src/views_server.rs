@@ -1,7 +1,6 @@
 //! Refuses requests about page views on a server that doesn't store them.
 //!
-//! One server of an installation stores all page views. Another one would count only a part of them. The
-//! routes of page views are those that begin with `/v1/`.
+//! One server of an installation stores all page views. Another one would count only a part of them.
 
 use axum::extract::{MatchedPath, Request};
 
@@ -12,9 +11,17 @@ use app::App;
 pub(super) fn refusal(app: &App, request: &Request) -> Option<ApiError> {
     let route = request.extensions().get::<MatchedPath>();
     let needs_views = route.is_some_and(|route| is_views_route(route.as_str()));
-    (needs_views && !app.stores_views()).then_some(ApiError::ViewsElsewhere)
+    (needs_views && !app.stores_views()).then(|| ApiError::ViewsElsewhere(app.views_owner.trouble()))
 }
 
 pub(super) fn is_views_route(route: &str) -> bool {
-    route.starts_with("/v1/")
+    route.starts_with("/v1/analytics/") || route.starts_with("/v1/collect/")
+}
+
+/// Fails if another server took the page views over, after a change of them.
+pub(super) async fn confirm(app: &App) -> Result<(), ApiError> {
+    match app.views_owner.confirm().await? {
+        true => Ok(()),
+        false => Err(ApiError::ViewsElsewhere(None)),
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use store::{
     Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, Findings, JobStore, LeaseLimits, Limit,
     MasterKey, People, PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError,
-    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory,
+    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory, ViewsHome,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,8 @@ use crate::fair_semaphore::FairSemaphore;
 use crate::hosts::{
     self, COMMAND_LINE, HostKey, Hosts, ProjectUpdate, Repository, RepositoryRequest, UpdatedProject,
 };
-use crate::metrics::{CountedViews, Metrics};
+use crate::intake::Intake;
+use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::passwords::Passwords;
 use crate::proxy_hint::ProxyHint;
@@ -162,7 +163,11 @@ impl App {
         let ranges = directory::load_address_ranges(dir);
         let views =
             SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard, ranges).await?;
-        store.watch_clocks(&id, views.newest().await?).await?;
+        let newest = views.newest().await?;
+        store.watch_clocks(&id, newest).await?;
+        if newest.is_none() {
+            directory::refuse_empty_views(settings.page_views, dir, &*store, &id).await?;
+        }
         let views_owner = ViewsOwner::claim(store.clone(), &id, settings.page_views).await?;
         let database = settings.database_url.is_none().then(|| dir.database());
         let databases: Vec<_> = database.into_iter().chain([dir.views()]).collect();
@@ -198,9 +203,9 @@ impl App {
             branch_retention: settings.branches,
             max_cache_bytes: settings.caches,
             pulls: store,
-            views_owner,
             reports: Arc::new(views.clone()),
-            views: Arc::new(CountedViews { views, metrics: metrics.clone() }),
+            views: Arc::new(Intake { views, owner: views_owner.clone(), metrics: metrics.clone() }),
+            views_owner,
             clock,
             data: std::path::absolute(&settings.data)?.into(),
             directory,
@@ -296,9 +301,9 @@ impl Admin {
         refused_files::refused_files(&*self.jobs, project).await
     }
 
-    /// Whether the data directory with this id has the page views of a shared database.
-    pub async fn is_views_directory(&self, id: &str) -> Result<bool, StoreError> {
-        self.views_directory.is_views_directory(id).await
+    /// Which server has the page views of a shared database, as seen from the data directory with this id.
+    pub async fn views_home(&self, id: &str) -> Result<ViewsHome, StoreError> {
+        self.views_directory.views_home(id).await
     }
 
     /// The embedded host of a project's pull requests.

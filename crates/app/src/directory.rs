@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory};
+use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
 use traffic::AddressRanges;
 
@@ -25,22 +25,35 @@ pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
     DataDir::open(&settings.data)
 }
 
-/// Fails if this directory should have the page views and `views.db` is missing, unless `--page-views` says
-/// what to do.
+/// Fails if this directory should have the page views and `views.db` is missing, unless the choice says what to do.
 pub async fn refuse_missing_views(
     choice: ViewsChoice,
     dir: &DataDir,
     store: &dyn ViewsDirectory,
     id: &str,
 ) -> anyhow::Result<()> {
-    if dir.has_views() || !store.is_views_directory(id).await? {
+    let is_home = matches!(store.views_home(id).await?, ViewsHome::Here { .. });
+    if dir.has_views() || !is_home {
         return Ok(());
     }
-    anyhow::ensure!(choice != ViewsChoice::IfFree, DataDirError::ViewsMissing(dir.views()));
+    let says_so = matches!(choice, ViewsChoice::TakeEmpty | ViewsChoice::Leave);
+    anyhow::ensure!(says_so, DataDirError::ViewsMissing(dir.views()));
     tracing::warn!(
         "{} is missing: the server starts without the page views that were in it",
         dir.views().display()
     );
+    Ok(())
+}
+
+/// Fails if this directory, which has no page views, is to take over from one that may have some.
+pub async fn refuse_empty_views(
+    choice: ViewsChoice,
+    dir: &DataDir,
+    store: &dyn ViewsDirectory,
+    id: &str,
+) -> anyhow::Result<()> {
+    let is_elsewhere = matches!(store.views_home(id).await?, ViewsHome::Elsewhere { .. });
+    anyhow::ensure!(choice != ViewsChoice::Take || !is_elsewhere, DataDirError::ViewsEmpty(dir.views()));
     Ok(())
 }
 

@@ -10,6 +10,7 @@ pub mod directory;
 pub mod fair_semaphore;
 pub mod findings;
 pub mod hosts;
+mod intake;
 pub mod metrics;
 pub mod models;
 pub mod origin;
@@ -25,7 +26,7 @@ pub mod sign_in_limit;
 pub mod streams;
 pub mod time;
 pub mod transcript;
-mod views_owner;
+pub mod views_owner;
 pub mod watch;
 
 pub use allow_path::parse_allow_path;

@@ -8,7 +8,6 @@ mod concurrency;
 mod fetches;
 mod requests;
 mod text;
-mod views;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +19,6 @@ use store::JobCounts;
 
 pub use concurrency::Concurrency;
 pub use text::Labels;
-pub use views::CountedViews;
 
 use crate::models::OFFLINE;
 use requests::Requests;
@@ -125,6 +123,7 @@ impl Metrics {
         concurrency: &Concurrency,
         fetches: &FetchCounts,
         deletion_is_paused: bool,
+        page_views: StoredViews,
     ) -> String {
         let mut text = Text::default();
         self.requests.render(&mut text);
@@ -143,6 +142,16 @@ impl Metrics {
             "docwright_deletion_paused",
             "Whether deletion by age is paused because a clock jumped.",
             u8::from(deletion_is_paused),
+        );
+        text.gauge(
+            "docwright_page_views_stored_here",
+            "Whether this server stores the page views.",
+            u8::from(page_views.here),
+        );
+        text.gauge(
+            "docwright_page_views_available",
+            "Whether a server that stores the page views has been seen in the last minute.",
+            u8::from(page_views.somewhere),
         );
         self.render_process(&mut text);
         text.into_string()
@@ -167,6 +176,14 @@ impl Metrics {
             text.gauge("process_resident_memory_bytes", "Memory in use.", bytes);
         }
     }
+}
+
+/// Where page views are stored.
+#[derive(Default)]
+pub struct StoredViews {
+    pub here: bool,
+    /// On this server, or on another one that runs.
+    pub somewhere: bool,
 }
 
 fn render_jobs(text: &mut Text, jobs: &JobCounts) {
@@ -205,7 +222,7 @@ mod tests {
     fn without_the_store_only_the_metrics_of_jobs_are_missing() {
         let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
         let concurrency = Concurrency::default();
-        let text = metrics.render(None, &concurrency, &FetchCounts::default(), true);
+        let text = metrics.render(None, &concurrency, &FetchCounts::default(), true, StoredViews::default());
         assert!(text.contains("\ndocwright_store_up 0\n"), "{text}");
         for of_store in ["docwright_jobs{", "docwright_jobs_running", "docwright_queue_depth"] {
             assert!(!text.contains(of_store), "{text}");
@@ -213,7 +230,8 @@ mod tests {
         assert!(text.contains("\ndocwright_lease_losses_total 0\n"), "{text}");
         let jobs = JobCounts { active: 5, running: 2, ..JobCounts::default() };
         assert!(text.contains("\ndocwright_deletion_paused 1\n"), "{text}");
-        let text = metrics.render(Some(&jobs), &concurrency, &FetchCounts::default(), false);
+        let text =
+            metrics.render(Some(&jobs), &concurrency, &FetchCounts::default(), false, StoredViews::default());
         assert!(text.contains("\ndocwright_store_up 1\n"), "{text}");
         assert!(text.contains("\ndocwright_queue_depth 3\n"), "{text}");
         assert!(text.contains("\ndocwright_deletion_paused 0\n"), "{text}");

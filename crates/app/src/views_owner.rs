@@ -1,9 +1,19 @@
 //! Tracks which of several servers on one database stores the page views.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
-use store::{ViewsChoice, ViewsDirectory};
+use store::{StoreError, ViewsChoice, ViewsDirectory, ViewsHome};
+use tokio_util::sync::CancellationToken;
+
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// A server that said nothing for so long doesn't run, as far as the others know.
+pub const MAX_SILENCE: Duration = Duration::from_secs(60);
+/// The number of renewals between two log lines about a server that doesn't run.
+const REMINDER_INTERVAL: u32 = 60;
+/// The epoch of a server that stores no page views.
+const NO_EPOCH: i64 = 0;
 
 /// Whether this server stores the page views. Another server may take them over.
 #[derive(Clone)]
@@ -11,7 +21,11 @@ pub struct ViewsOwner {
     store: Arc<dyn ViewsDirectory>,
     directory_id: Arc<str>,
     choice: ViewsChoice,
-    is_this_server: Arc<AtomicBool>,
+    epoch: Arc<AtomicI64>,
+    /// Its page views are outdated, so it stores none until it starts again.
+    was_replaced: Arc<AtomicBool>,
+    /// For how many milliseconds the server that stores them has said nothing.
+    silence: Arc<AtomicU64>,
 }
 
 impl ViewsOwner {
@@ -19,12 +33,20 @@ impl ViewsOwner {
         store: Arc<dyn ViewsDirectory>,
         directory_id: &str,
         choice: ViewsChoice,
-    ) -> Result<Self, store::StoreError> {
-        let is_this_server = store.claim_views(directory_id, choice).await?;
-        // `Take` applies once. Afterwards another server may take the page views over.
-        let choice = if choice == ViewsChoice::Take { ViewsChoice::IfFree } else { choice };
-        let is_this_server = Arc::new(AtomicBool::new(is_this_server));
-        Ok(Self { store, directory_id: directory_id.into(), choice, is_this_server })
+    ) -> Result<Self, StoreError> {
+        let home = store.claim_views(directory_id, choice).await?;
+        // A choice to take applies once. Afterwards another server may take the page views over.
+        let choice = if choice.takes() { ViewsChoice::IfFree } else { choice };
+        let owner = Self {
+            store,
+            directory_id: directory_id.into(),
+            choice,
+            epoch: Arc::default(),
+            was_replaced: Arc::default(),
+            silence: Arc::default(),
+        };
+        owner.remember(home);
+        Ok(owner)
     }
 
     /// The id of this server's data directory.
@@ -33,14 +55,90 @@ impl ViewsOwner {
     }
 
     pub fn is_this_server(&self) -> bool {
-        self.is_this_server.load(Ordering::Relaxed)
+        self.epoch.load(Ordering::Relaxed) != NO_EPOCH
     }
 
-    /// Reads the owner from the store again.
-    pub async fn refresh(&self) {
-        match self.store.claim_views(&self.directory_id, self.choice).await {
-            Ok(is_this_server) => self.is_this_server.store(is_this_server, Ordering::Relaxed),
-            Err(error) => tracing::warn!("cannot read which server stores the page views: {error}"),
+    /// What the operator should know: a sentence if no server that stores the page views runs, as far as is known.
+    pub fn trouble(&self) -> Option<String> {
+        let silence = Duration::from_millis(self.silence.load(Ordering::Relaxed));
+        (silence > MAX_SILENCE && !self.is_this_server()).then(|| silent_sentence(silence))
+    }
+
+    /// Whether this server still stores the page views. Writes ask before they are acknowledged, so that a server that
+    /// was replaced acknowledges nothing.
+    pub async fn confirm(&self) -> Result<bool, StoreError> {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        if epoch == NO_EPOCH {
+            return Ok(false);
+        }
+        let is_current = self.store.is_views_epoch(epoch).await?;
+        if !is_current {
+            self.remember(ViewsHome::Elsewhere { silent_for: Duration::ZERO });
+        }
+        Ok(is_current)
+    }
+
+    /// Says that this server runs, or reads again which one stores the page views.
+    pub async fn renew(&self) -> Result<(), StoreError> {
+        let home = match self.epoch.load(Ordering::Relaxed) {
+            NO_EPOCH => self.store.views_home(&self.directory_id).await?,
+            epoch => self.store.renew_views(epoch).await?,
+        };
+        let home = match home {
+            ViewsHome::Nowhere if self.may_claim() => {
+                self.store.claim_views(&self.directory_id, self.choice).await?
+            }
+            // A server on a copy of this directory.
+            ViewsHome::Here { .. } if !self.is_this_server() => {
+                ViewsHome::Elsewhere { silent_for: Duration::ZERO }
+            }
+            home => home,
+        };
+        self.remember(home);
+        Ok(())
+    }
+
+    pub async fn renew_until_stopped(&self, stop: &CancellationToken) {
+        let mut failures = 0_u32;
+        while stop.run_until_cancelled(tokio::time::sleep(RENEW_INTERVAL)).await.is_some() {
+            if let Err(error) = self.renew().await {
+                tracing::warn!("cannot read which server stores the page views: {error}");
+            }
+            match self.trouble() {
+                Some(trouble) if failures.is_multiple_of(REMINDER_INTERVAL) => tracing::error!("{trouble}"),
+                None if failures > 0 => tracing::warn!("a server stores the page views again"),
+                _ => {}
+            }
+            failures = if self.trouble().is_some() { failures.saturating_add(1) } else { 0 };
         }
     }
+
+    fn may_claim(&self) -> bool {
+        self.choice != ViewsChoice::Leave && !self.was_replaced.load(Ordering::Relaxed)
+    }
+
+    fn remember(&self, home: ViewsHome) {
+        let (epoch, silence) = match home {
+            ViewsHome::Here { epoch } => (epoch, Duration::ZERO),
+            ViewsHome::Elsewhere { silent_for } => (NO_EPOCH, silent_for),
+            // Every server declines them.
+            ViewsHome::Nowhere => (NO_EPOCH, Duration::ZERO),
+        };
+        let silence = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        if self.epoch.swap(epoch, Ordering::Relaxed) != NO_EPOCH && epoch == NO_EPOCH {
+            self.was_replaced.store(true, Ordering::Relaxed);
+            tracing::error!(
+                "another server stores the page views now: this one refuses them until it starts again"
+            );
+        }
+        self.silence.store(silence, Ordering::Relaxed);
+    }
+}
+
+/// Says what happened and what to do.
+pub fn silent_sentence(silence: Duration) -> String {
+    let minutes = silence.as_secs() / 60;
+    format!(
+        "the server that stores the page views hasn't run for {minutes} min; start it, or copy its views.db to another server and start that one with --page-views yes"
+    )
 }

@@ -203,6 +203,9 @@ pub(crate) struct Demo {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) data: Data,
+    /// With `--page-views yes`: start even though this data directory lacks the page views of the database, and give them up
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) settings: ServeFlags,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::SystemClock;
 use server::Server;
+use store::ViewsChoice;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,11 @@ use crate::{log, output};
 pub(crate) async fn run(sources: &Sources, args: Serve) -> anyhow::Result<()> {
     let settings = sources.settings(CommandKind::Serve, &args.data, &args.settings.flags)?;
     log::start(&settings.log)?;
-    let settings = settings.server;
+    let mut settings = settings.server;
+    if args.force {
+        anyhow::ensure!(settings.page_views == ViewsChoice::Take, "--force needs --page-views yes");
+        settings.page_views = ViewsChoice::TakeEmpty;
+    }
     // Before the wait for the database, which a signal must be able to end.
     let stop = stop_on_signal()?;
     let opening = Server::open_when_reachable(&settings, Arc::new(SystemClock));

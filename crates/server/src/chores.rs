@@ -45,7 +45,6 @@ pub async fn do_chores(app: &App) {
         return; // `directory::watch` logs it
     }
     watch_clocks(app).await;
-    app.views_owner.refresh().await;
     announce_waiting(app).await;
     let results = [
         ("old transcripts", trim_transcripts(app).await),
@@ -125,6 +124,9 @@ async fn purge_projects(app: &App) -> anyhow::Result<()> {
         return Ok(());
     }
     for project in app.upkeep.to_purge().await? {
+        if !app.views_owner.confirm().await? {
+            return Ok(()); // another server has them now
+        }
         while app.upkeep.purge_jobs(&project).await? {}
         app.views.forget(&project.0).await?;
         app.hosts.remove_project(&project).await?;

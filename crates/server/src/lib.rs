@@ -19,6 +19,7 @@ pub use app::passwords::{Passwords, parse_password};
 pub use app::refused_files::RefusedFile;
 pub use app::settings::{Bounds, DAY, DEFAULT_URL, Limits, Proxies, ProxyHeader, Settings, parse_public_url};
 pub use app::streams::Streams;
+pub use app::views_owner::{MAX_SILENCE, silent_sentence};
 pub use app::{Admin, App, AppParts, parse_allow_path, sample};
 pub use chores::{do_chores, shrink_caches};
 pub use net::NetworkPolicy;

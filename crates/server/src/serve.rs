@@ -87,6 +87,7 @@ impl Server {
         let app = self.app.with(|parts| parts.stop = stop.clone());
         let worker = (self.workers > 0).then(|| Worker::new(app.clone(), self.workers));
         let (chores, watch) = (chores::run_until_stopped(&app, &stop), directory::watch(&app, &stop));
+        let renewing = app.views_owner.renew_until_stopped(&stop);
         let router =
             api::router(app.clone(), dashboard::pages(), dashboard::assets(api::no_such_route), ERROR_PAGES);
         let tls = self.endpoint.tls.clone();
@@ -101,7 +102,7 @@ impl Server {
                 worker.work(stop.clone()).await;
             }
         };
-        tokio::join!(serving, working, reloading, chores, watch);
+        tokio::join!(serving, working, reloading, chores, watch, renewing);
         app.close().await;
         Ok(())
     }

@@ -40,9 +40,13 @@ pub enum DataDirError {
     )]
     DatabaseMissing { path: PathBuf, found: String },
     #[error(
-        "{0} is missing: this data directory keeps the page views of its database. Restore views.db from a backup; to give up the old page views, start once with `--page-views yes` (new ones are kept here) or `--page-views no` (another server keeps them)"
+        "{0} is missing: this data directory keeps the page views of its database. Restore views.db from a backup; to give up the old page views, start once with `--page-views yes --force` (new ones are kept here) or `--page-views no` (another server keeps them)"
     )]
     ViewsMissing(PathBuf),
+    #[error(
+        "{0} has no page views, and another server has those of this database. Stop that server, copy its views.db to here, and start again; to give up the old page views, add `--force`"
+    )]
+    ViewsEmpty(PathBuf),
 }
 
 #[derive(Debug, Clone)]

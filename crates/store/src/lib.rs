@@ -49,8 +49,8 @@ pub use conversation::{ConversationEntry, MAX_ENTRY_BYTES, Tokens};
 pub use data_dir::{DataDir, DataDirError, DataDirLock, RESTORE_DRAFT, RESTORE_PREVIOUS};
 pub use directory_watch::{DirectoryLost, DirectoryWatch};
 pub use findings::{
-    Chore, ChoreLease, Finding, FindingCount, FindingFilter, FindingJob, FindingSort, FindingUpdate,
-    Findings, HurtReaders, MAX_FINDINGS, MAX_FINDINGS_PER_JOB, SiteScan,
+    Chore, ChoreLease, Finding, FindingCount, FindingEvent, FindingFilter, FindingJob, FindingPeriod,
+    FindingSort, FindingUpdate, Findings, HurtReaders, MAX_FINDINGS, MAX_FINDINGS_PER_JOB, SiteScan,
 };
 pub use id::{
     FindingId, InviteId, JobId, KeyId, OrganizationId, PersonId, ProjectId, SessionId, Token, WorkerId,
@@ -80,7 +80,7 @@ pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_A
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
-pub use views_directory::{ViewsChoice, ViewsDirectory};
+pub use views_directory::{ViewsChoice, ViewsDirectory, ViewsHome};
 
 /// All storage traits.
 pub trait Store:

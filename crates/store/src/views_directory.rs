@@ -1,4 +1,9 @@
 //! Which data directory stores page views: one of them, even if several servers share a database.
+//!
+//! An epoch is a fencing token: it grows whenever a server starts to store page views. A server acknowledges page views only
+//! while its epoch is the current one.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -12,15 +17,39 @@ pub enum ViewsChoice {
     IfFree,
     /// Yes, even if another directory stores them.
     Take,
+    /// Like `Take`, also if this directory lacks the page views that are stored so far.
+    TakeEmpty,
     /// No, and no longer if it does.
     Leave,
 }
 
+impl ViewsChoice {
+    pub fn takes(self) -> bool {
+        matches!(self, Self::Take | Self::TakeEmpty)
+    }
+}
+
+/// Which server stores page views.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewsHome {
+    /// The server that asks, in this epoch.
+    Here { epoch: i64 },
+    /// Another one, which said so last before this time.
+    Elsewhere { silent_for: Duration },
+    /// None yet, or none any longer.
+    Nowhere,
+}
+
 #[async_trait]
 pub trait ViewsDirectory: Send + Sync {
-    /// Applies the choice, and answers whether the data directory of this id stores page views. On SQLite there is one
+    /// Applies the choice of a server that starts with the data directory of this id. If the directory stores page views,
+    /// a new epoch begins, so a server with a copy of the directory stores them no longer. On SQLite there is one
     /// directory, which stores them unless the choice is to leave.
-    async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<bool>;
-    /// Whether this one of several directories that share a database stores page views. Changes nothing.
-    async fn is_views_directory(&self, dir: &str) -> Result<bool>;
+    async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<ViewsHome>;
+    /// Records that the server of this epoch runs.
+    async fn renew_views(&self, epoch: i64) -> Result<ViewsHome>;
+    /// Whether this epoch is the current one. Servers ask before they acknowledge page views.
+    async fn is_views_epoch(&self, epoch: i64) -> Result<bool>;
+    /// Which server stores page views, as seen from a server with the data directory of this id. Changes nothing.
+    async fn views_home(&self, dir: &str) -> Result<ViewsHome>;
 }

@@ -150,6 +150,9 @@ pub enum IngestError {
     /// Nothing of the batch was stored, because it is not the next part of its file.
     #[error("the file was imported up to byte {0}")]
     UnexpectedPart(u64),
+    /// Nothing of the batch counts, because another server has taken the page views over.
+    #[error("another server stores the page views now")]
+    Elsewhere,
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -160,7 +163,7 @@ pub enum IngestError {
 pub struct Failure(#[source] Arc<dyn Error + Send + Sync>);
 
 impl Failure {
-    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Arc::from(cause.into()))
     }
 

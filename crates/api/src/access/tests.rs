@@ -22,7 +22,7 @@ use tracing::subscriber::DefaultGuard;
 
 use super::*;
 use crate::{ErrorPages, fallback, middleware};
-use app::metrics::Concurrency;
+use app::metrics::{Concurrency, StoredViews};
 use app::settings::Settings;
 
 #[derive(Clone, Default)]
@@ -129,7 +129,7 @@ async fn a_panic_is_a_500_and_logged_with_the_request_id() {
         test_app
             .app
             .metrics
-            .render(None, &Concurrency::default(), &FetchCounts::default(), false)
+            .render(None, &Concurrency::default(), &FetchCounts::default(), false, StoredViews::default())
             .contains("route=\"/panic\",status=\"500\"} 1\n")
     );
 }
@@ -143,7 +143,7 @@ async fn a_client_that_disconnects_is_logged_and_counted() {
         test_app
             .app
             .metrics
-            .render(None, &Concurrency::default(), &FetchCounts::default(), false)
+            .render(None, &Concurrency::default(), &FetchCounts::default(), false, StoredViews::default())
             .contains("route=\"/never\",status=\"499\"} 1\n")
     );
 

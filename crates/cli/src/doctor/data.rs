@@ -6,8 +6,8 @@ use std::sync::Arc;
 use base::SystemClock;
 use base::sqlite::OpenError;
 use jiff::{SignedDuration, Timestamp};
-use server::{Admin, Settings};
-use store::{DataDir, DataDirError, MasterKey, SecretError, StoreError};
+use server::{Admin, MAX_SILENCE, Settings, silent_sentence};
+use store::{DataDir, DataDirError, MasterKey, SecretError, StoreError, ViewsHome};
 
 use super::report::Report;
 use super::{deletion, repositories};
@@ -68,7 +68,7 @@ pub(super) async fn check_database(report: &mut Report, settings: &Settings, dir
             crate::admin::close_at_end(&admin);
             report.ok("database", "can be read, and has the schema of this version");
             deletion::check(report, &admin, dir).await;
-            check_views_file(report, &admin, dir).await;
+            check_views(report, &admin, dir).await;
             check_projects(report, &admin, dir).await;
         }
         Err(error) => report_open_error(report, error, dir.is_locked()),
@@ -102,15 +102,18 @@ fn report_open_error(report: &mut Report, error: StoreError, is_locked: bool) {
     }
 }
 
-/// With PostgreSQL, checks that the directory that stores page views has their file.
-async fn check_views_file(report: &mut Report, admin: &Admin, dir: &DataDir) {
-    let Some(id) = dir.known_id().filter(|_| !dir.has_views()) else { return };
-    match admin.is_views_directory(&id).await {
-        Ok(true) => {
+/// With PostgreSQL, checks that the directory that stores page views has their file, and that its server runs.
+async fn check_views(report: &mut Report, admin: &Admin, dir: &DataDir) {
+    let Some(id) = dir.known_id() else { return };
+    match admin.views_home(&id).await {
+        Ok(ViewsHome::Here { .. }) if !dir.has_views() => {
             let missing = DataDirError::ViewsMissing(dir.views());
             report.fail("page views", missing.to_string(), CHECK_AGAIN);
         }
-        Ok(false) => {}
+        Ok(ViewsHome::Elsewhere { silent_for }) if silent_for > MAX_SILENCE => {
+            report.fail("page views", silent_sentence(silent_for), CHECK_AGAIN);
+        }
+        Ok(_) => {}
         Err(error) => report.fail("page views", error.to_string(), CHECK_AGAIN),
     }
 }

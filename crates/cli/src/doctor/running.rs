@@ -22,7 +22,9 @@ pub(super) async fn check_local_server(report: &mut Report, dir: &DataDir) {
         report.warn("proxy", sentence, "set trusted_proxies, and restart the server");
     }
     match check_ready(&url).await {
-        Ok(()) => report.ok("server", format!("runs and is ready at {url}")),
+        Ok(None) => report.ok("server", format!("runs and is ready at {url}")),
+        // What it says is checked with the data directory.
+        Ok(Some(_)) => report.ok("server", format!("runs at {url} and is ready for most requests")),
         Err(Unready::Reported(reason)) => {
             report.fail("server", format!("{url}: {reason}"), "do what the message says")
         }
@@ -95,7 +97,10 @@ fn resolve(directory: &Path) -> PathBuf {
 /// Checks the server for commands over HTTP.
 pub(super) async fn check_url(report: &mut Report, url: &str) {
     match check_ready(url).await {
-        Ok(()) => report.ok("DOCWRIGHT_URL", format!("{url} is ready")),
+        Ok(None) => report.ok("DOCWRIGHT_URL", format!("{url} is ready")),
+        Ok(Some(trouble)) => {
+            report.warn("DOCWRIGHT_URL", format!("{url} is ready, {trouble}"), "do what the message says")
+        }
         Err(Unready::Reported(reason)) => {
             report.fail("DOCWRIGHT_URL", format!("{url}: {reason}"), "do what the message says")
         }
@@ -115,15 +120,16 @@ enum Unready {
     NoAnswer(String),
 }
 
-async fn check_ready(url: &str) -> Result<(), Unready> {
+/// What a server that is ready says besides.
+async fn check_ready(url: &str) -> Result<Option<String>, Unready> {
     let (client, base) =
         client::create_http_client(url).map_err(|error| Unready::NoAnswer(error.to_string()))?;
     let request = client.get(format!("{base}/readyz")).timeout(READY_TIMEOUT);
     let response = request.send().await.map_err(|error| Unready::NoAnswer(output::root_cause(&error)))?;
     let status = response.status();
     let body = response.text().await.unwrap_or_default();
-    if status.is_success() && body.trim() == "ready" {
-        return Ok(());
+    if let Some(rest) = body.strip_prefix("ready\n").filter(|_| status.is_success()) {
+        return Ok(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()));
     }
     match serde_json::from_str::<wire::Error>(&body) {
         Ok(wire::Error { error, .. }) if status.as_u16() == 503 => Err(Unready::Reported(error)),

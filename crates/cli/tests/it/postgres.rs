@@ -274,7 +274,7 @@ fn missing_page_views_are_not_replaced_by_accident() {
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(1) && message.contains("views.db is missing"), "{message}");
     assert!(
-        message.contains("Restore views.db from a backup") && message.contains("--page-views yes"),
+        message.contains("Restore views.db from a backup") && message.contains("--page-views yes --force"),
         "{message}"
     );
     assert!(!data.join("views.db").exists(), "nothing is created");
@@ -282,19 +282,52 @@ fn missing_page_views_are_not_replaced_by_accident() {
     let message = String::from_utf8(doctor.stdout).unwrap();
     assert!(doctor.status.code() == Some(1) && message.contains("fail  page views"), "{message}");
 
-    let with = |choice: &'static str| {
+    // A choice that is in a settings file for good gives nothing up.
+    let refused = run(home.path(), &[&SERVE[..], &["--page-views", "yes"]].concat());
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("views.db is missing"));
+    let with = |choice: &'static [&'static str]| {
         Serving::start_with(home.path(), "127.0.0.1:0", move |serve| {
-            serve.args(["--page-views", choice]);
+            serve.arg("--page-views").args(choice);
         })
     };
-    assert!(with("yes").stop().contains("the server starts without the page views that were in it"));
+    assert!(
+        with(&["yes", "--force"]).stop().contains("the server starts without the page views that were in it")
+    );
     Serving::start(home.path()).stop();
     lose_views();
-    with("no").stop();
+    with(&["no"]).stop();
     assert_eq!(database.sql("SELECT count(*) FROM views_home"), "0");
     lose_views();
     // A server that does not store page views has none to lose.
     Serving::start(home.path()).stop();
+}
+
+#[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn page_views_are_taken_over_with_the_old_ones_or_by_force() {
+    let database = Database::create();
+    let keys = home();
+    let key = master_key(&keys, "5ea1");
+    let (here, there) = (home_on(&database.url(), &key), home_on(&database.url(), &key));
+    Serving::start(here.path()).stop();
+    let take = [&SERVE[..], &["--page-views", "yes"]].concat();
+    let refused = run(there.path(), &take);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.status.code() == Some(1)
+            && message.contains("has no page views, and another server has those of this database"),
+        "{message}"
+    );
+    let epoch = || database.sql("SELECT epoch FROM views_home");
+    let before = epoch();
+    Serving::start_with(there.path(), "127.0.0.1:0", |serve| {
+        serve.args(["--page-views", "yes", "--force"]);
+    })
+    .stop();
+    assert_ne!(epoch(), before);
+    let refused = run(there.path(), &[&SERVE[..], &["--force"]].concat());
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("--force needs --page-views yes"), "{message}");
 }
 
 #[test]

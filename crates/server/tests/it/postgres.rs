@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::json;
 use server::Worker;
+use store::ViewsChoice;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -106,7 +107,61 @@ async fn one_server_keeps_page_views_and_the_others_say_so() {
     let page = Browser::signed_in(&there, &team).await.get(&format!("/p/{}/readers", team.project.id)).await;
     assert_eq!((page.status, page.body.contains("stores the page views")), (503, true), "{page}");
     assert_eq!(there.get(&team.key, "/v1/nothing").await.status, 404);
+    // Findings are in the database.
+    let findings = format!("/v1/findings/{}", team.project.id);
+    assert_eq!(there.get(&team.key, &findings).await.status, 200);
     assert_eq!(there.get(&team.key, &format!("/v2/agent/{}/jobs", team.project.id)).await.status, 200);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn the_loss_of_the_server_with_the_page_views_is_loud() {
+    let (here, database, keys) = on_postgres().await;
+    let there = serve_with(&database, &keys, |settings| settings.metrics = true).await;
+    let team = here.team("acme", &[]).await;
+    let available = async |value: u8| {
+        there.app.views_owner.renew().await.unwrap();
+        let metrics = there.get("", "/metrics").await.body;
+        assert!(metrics.contains(&format!("\ndocwright_page_views_available {value}\n")), "{metrics}");
+        assert!(metrics.contains("\ndocwright_page_views_stored_here 0\n"), "{metrics}");
+    };
+    available(1).await;
+    assert_eq!(there.get("", "/readyz").await.body, "ready\n");
+    // `here` says nothing any more.
+    there.clock.advance(SignedDuration::from_secs(61));
+    available(0).await;
+    let ready = there.get("", "/readyz").await;
+    assert_eq!(ready.status, 200, "{ready}");
+    let sentence =
+        "the server that stores the page views hasn't run for 1 min; start it, or copy its views.db";
+    assert!(ready.body.starts_with(&format!("ready\ndegraded: {sentence}")), "{ready}");
+    let refused = there.get(&team.key, &format!("/v1/analytics/{}/views", team.project.id)).await;
+    assert_eq!((refused.status, refused.header("x-error-code")), (503, "views_elsewhere"));
+    assert!(refused.body.contains(sentence), "{refused}");
+    here.app.views_owner.renew().await.unwrap();
+    available(1).await;
+    assert_eq!(there.get("", "/readyz").await.body, "ready\n");
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn a_server_that_was_replaced_acknowledges_no_page_views() {
+    let (here, database, keys) = on_postgres().await;
+    let team = here.team("acme", &[]).await;
+    let events = format!("/v1/analytics/{}/events", team.project.id);
+    assert_eq!(here.post(&team.key, &events, &json!([{ "path": "/" }])).await.status, 202);
+    // Its directory has no page views.
+    let there = serve_with(&database, &keys, |settings| settings.page_views = ViewsChoice::TakeEmpty).await;
+    // `here` hasn't read yet who stores them.
+    assert!(here.app.stores_views());
+    let refused = here.post(&team.key, &events, &json!([{ "path": "/" }])).await;
+    assert_eq!((refused.status, refused.header("x-error-code")), (503, "views_elsewhere"), "{refused}");
+    assert!(!here.app.stores_views());
+    assert_eq!(there.post(&team.key, &events, &json!([{ "path": "/" }])).await.status, 202);
+    // Its page views are outdated, so it stays out until it starts again, also if the other one leaves.
+    database.sql("DELETE FROM views_home");
+    here.app.views_owner.renew().await.unwrap();
+    assert!(!here.app.stores_views());
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::time::timeout;
 
-use crate::coalesced::unshare;
+use crate::coalesced::{CoalescedRead, unshare};
 use crate::encoding::milliseconds;
 use crate::queue::WAKE_BATCH;
 use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, sql};
@@ -55,6 +55,7 @@ pub struct PostgresStore {
     pool: PgPool,
     common: Common<Self>,
     finds: find::Finds,
+    views_epochs: CoalescedRead<i64, bool>,
     notifier: Arc<Notifier>,
 }
 
@@ -76,6 +77,7 @@ impl PostgresStore {
         let reader = DedicatedReader::new(pool.clone(), clock.clone());
         let store = Self {
             common: Common::new(clock, master, reader.clone()),
+            views_epochs: views_directory::epochs(reader.clone()),
             finds: find::finds(reader),
             notifier: Notifier::start(pool.clone(), options, listener),
             pool,

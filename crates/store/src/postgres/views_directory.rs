@@ -1,36 +1,79 @@
 //! Which server's data directory stores page views.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::PostgresStore;
-use crate::sql::{Backend, Fetch, sql};
-use crate::{Result, ViewsChoice, ViewsDirectory};
+use super::dedicated::DedicatedReader;
+use crate::coalesced::CoalescedRead;
+use crate::sql::{Backend, Fetch, Query, sql};
+use crate::{Result, ViewsChoice, ViewsDirectory, ViewsHome};
 
 #[async_trait]
 impl ViewsDirectory for PostgresStore {
-    async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<bool> {
-        let change = match choice {
+    async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<ViewsHome> {
+        let claim = match choice {
             ViewsChoice::IfFree => {
-                "INSERT INTO views_home (one, dir) VALUES (true, $1) ON CONFLICT DO NOTHING"
+                "INSERT INTO views_home (one, dir) VALUES (true, $1)
+                 ON CONFLICT (one) DO UPDATE SET epoch = excluded.epoch, seen_at = excluded.seen_at
+                   WHERE views_home.dir = $1
+                 RETURNING epoch"
             }
-            ViewsChoice::Take => {
-                "INSERT INTO views_home (one, dir) VALUES (true, $1) ON CONFLICT (one) DO UPDATE SET dir = $1"
+            ViewsChoice::Take | ViewsChoice::TakeEmpty => {
+                "INSERT INTO views_home (one, dir) VALUES (true, $1)
+                 ON CONFLICT (one) DO UPDATE SET dir = $1, epoch = excluded.epoch, seen_at = excluded.seen_at
+                 RETURNING epoch"
             }
-            ViewsChoice::Leave => "DELETE FROM views_home WHERE dir = $1",
+            ViewsChoice::Leave => {
+                self.execute(sql("DELETE FROM views_home WHERE dir = $1").bind(dir)).await?;
+                return self.home_of_others().await;
+            }
         };
-        let current = self.row(sql("SELECT dir FROM views_home")).await?;
-        let current: Option<String> = current.map(|row| row.get("dir")).transpose()?;
-        let is_ours = current.as_deref() == Some(dir);
-        // The server calls this every few seconds, and most calls write nothing.
-        if (current.is_some() && choice == ViewsChoice::IfFree) || is_ours == (choice != ViewsChoice::Leave) {
-            return Ok(is_ours);
-        }
-        self.execute(sql(change).bind(dir)).await?;
-        self.is_views_directory(dir).await
+        self.here_if_returned(sql(claim).bind(dir)).await
     }
 
-    async fn is_views_directory(&self, dir: &str) -> Result<bool> {
-        let current = self.row(sql("SELECT dir FROM views_home WHERE dir = $1").bind(dir)).await?;
-        Ok(current.is_some())
+    async fn renew_views(&self, epoch: i64) -> Result<ViewsHome> {
+        let renew = "UPDATE views_home SET seen_at = docwright_now_ms() WHERE epoch = $1 RETURNING epoch";
+        self.here_if_returned(sql(renew).bind(epoch)).await
+    }
+
+    async fn is_views_epoch(&self, epoch: i64) -> Result<bool> {
+        self.views_epochs.read(epoch).await
+    }
+
+    async fn views_home(&self, dir: &str) -> Result<ViewsHome> {
+        let own = self.row(sql("SELECT epoch FROM views_home WHERE dir = $1").bind(dir)).await?;
+        match own {
+            Some(row) => Ok(ViewsHome::Here { epoch: row.get("epoch")? }),
+            None => self.home_of_others().await,
+        }
+    }
+}
+
+/// Reads whether an epoch is the current one. Every group of page views asks.
+pub(super) fn epochs(reader: DedicatedReader) -> CoalescedRead<i64, bool> {
+    CoalescedRead::new(move |epoch: i64| {
+        let reader = reader.clone();
+        async move {
+            let current = sql("SELECT epoch FROM views_home WHERE epoch = $1").bind(epoch);
+            Ok(reader.row(current).await?.is_some())
+        }
+    })
+}
+
+impl PostgresStore {
+    async fn here_if_returned(&self, statement: Query) -> Result<ViewsHome> {
+        match self.returning(statement).await? {
+            Some(row) => Ok(ViewsHome::Here { epoch: row.get("epoch")? }),
+            None => self.home_of_others().await,
+        }
+    }
+
+    async fn home_of_others(&self) -> Result<ViewsHome> {
+        let silence = "SELECT docwright_now_ms() - seen_at AS silence FROM views_home";
+        let Some(row) = self.row(sql(silence)).await? else { return Ok(ViewsHome::Nowhere) };
+        let silence: i64 = row.get("silence")?;
+        Ok(ViewsHome::Elsewhere { silent_for: Duration::from_millis(silence.max(0).unsigned_abs()) })
     }
 }

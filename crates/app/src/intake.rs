@@ -1,4 +1,5 @@
-//! Counts accepted and refused page views in the metrics.
+//! Takes page views in: acknowledges them only while this server is the one that stores them, and counts them in the
+//! metrics.
 
 use std::sync::Arc;
 
@@ -7,15 +8,26 @@ use traffic::{
     Counts, Event, Failure, FilePart, IngestError, ListQuery, Progress, Range, Receipt, Views, Visitors,
 };
 
-use super::{Counter, Labels, Metrics};
+use crate::metrics::{Counter, Labels, Metrics};
+use crate::views_owner::ViewsOwner;
 
-pub struct CountedViews<V> {
-    pub views: V,
-    pub metrics: Arc<Metrics>,
+pub(crate) struct Intake<V> {
+    pub(crate) views: V,
+    pub(crate) owner: ViewsOwner,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
-impl<V> CountedViews<V> {
-    fn count_result(&self, result: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
+impl<V> Intake<V> {
+    /// Asks after the write: what was acknowledged before another server took over is in the file that it took over.
+    async fn acknowledge(&self, result: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
+        let result = match result {
+            Ok(receipt) => match self.owner.confirm().await {
+                Ok(true) => Ok(receipt),
+                Ok(false) => Err(IngestError::Elsewhere),
+                Err(error) => Err(IngestError::Failed(Failure::new(error))),
+            },
+            refused => refused,
+        };
         let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
         match &result {
             Ok(receipt) => {
@@ -23,16 +35,16 @@ impl<V> CountedViews<V> {
                 count(Counter::ViewsDuplicate, receipt.duplicates);
             }
             Err(IngestError::Busy) => count(Counter::IntakeRefused, 1),
-            Err(IngestError::UnexpectedPart(_) | IngestError::Failed(_)) => {}
+            Err(IngestError::UnexpectedPart(_) | IngestError::Elsewhere | IngestError::Failed(_)) => {}
         }
         result
     }
 }
 
 #[async_trait]
-impl<V: Views> Views for CountedViews<V> {
+impl<V: Views> Views for Intake<V> {
     async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
-        self.count_result(self.views.ingest(project, events).await)
+        self.acknowledge(self.views.ingest(project, events).await).await
     }
 
     async fn ingest_part(
@@ -41,7 +53,7 @@ impl<V: Views> Views for CountedViews<V> {
         part: FilePart,
         events: Vec<Event>,
     ) -> Result<Receipt, IngestError> {
-        self.count_result(self.views.ingest_part(project, part, events).await)
+        self.acknowledge(self.views.ingest_part(project, part, events).await).await
     }
 
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
