@@ -1,7 +1,9 @@
 //! Reports the effect of merges, and the weekly summary.
 
 use app::App;
-use app::findings::{JobEffect, WeekCount, effects_of_merges, last_week, week_of, weekly_summary};
+use app::findings::{
+    JobEffect, WeekCount, WeekFindings, effects_of_merges, last_week, week_of, weekly_summary,
+};
 use app::time::rfc3339;
 use axum::Json as JsonResponse;
 use axum::extract::State;
@@ -58,7 +60,7 @@ pub(super) async fn weekly(State(app): State<App>, caller: Caller, uri: Uri) -> 
     let usage = limits::count_request(&app, &rate_limit).await?;
     let first = day.ok().flatten().map_or_else(|| last_week(&app), week_of);
     let summary = weekly_summary(&app, &caller.project, first).await?;
-    let findings = |all: &[store::Finding]| all.iter().map(finding).collect();
+    let findings = |listed: &WeekFindings| listed.first.iter().map(finding).collect();
     let summary = WeeklySummary {
         week: Period { first: summary.first.to_string(), last: summary.last.to_string() },
         views: count(summary.views),
@@ -66,6 +68,9 @@ pub(super) async fn weekly(State(app): State<App>, caller: Caller, uri: Uri) -> 
         new: findings(&summary.new),
         resolved: findings(&summary.resolved),
         persisting: findings(&summary.persisting),
+        new_total: summary.new.total,
+        resolved_total: summary.resolved.total,
+        persisting_total: summary.persisting.total,
         open: summary.open,
         merges: merge_effects(&app, &caller.project, summary.merges).await?,
     };
@@ -94,7 +99,7 @@ async fn merge_effects(
             pr_link: merge.link,
             merged_at: rfc3339(merge.merged_at),
             findings: findings.into_iter().map(|finding| finding.id.0).collect(),
-            effect: merge.pages.as_ref().map(effect),
+            effect: merge.effect.as_ref().map(effect),
         });
     }
     Ok(effects)

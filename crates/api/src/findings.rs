@@ -41,6 +41,7 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Re
         state: state.and_then(FindingStatus::parse),
         kind: kind.and_then(Kind::parse),
         readers: class.map(|class| if class == "ai" { HurtReaders::Ai } else { HurtReaders::Human }),
+        period: None,
         sort: sort.unwrap_or_default(),
         limit: limit as u32,
         offset: offset.unsigned_abs(),

@@ -20,5 +20,5 @@ pub use effect::{JobEffect, MergeEffect, effect_of_finding, effect_of_job, effec
 pub use fix::{FixError, quotations, suggested_prompt, validate_selection};
 pub use refresh::refresh_due_findings;
 pub use scan::{ScannedPage, SiteScan};
-pub use summary::{Summary, WeekCount, last_week, week_of, weekly_summary};
+pub use summary::{Summary, WeekCount, WeekFindings, last_week, week_of, weekly_summary};
 pub use words::{kind_label, note_sentence, state_label};

@@ -115,7 +115,7 @@ fn row(app: &App, project: &Project, finding: &Finding) -> FindingRow {
         ai: finding.ai,
         job: job.map(|job| jobs::href(project, &job.id)),
         pull: job.and_then(|job| jobs::pull_link(app, job.pr_link.as_deref(), job.pr_state)),
-        waits: waits(finding),
+        waits: finding.waits_for_job(),
         can_dismiss: finding.lifecycle.state != State::Dismissed,
     }
 }
@@ -145,11 +145,6 @@ fn chip(state: State) -> FindingChip {
         State::Dismissed => "plain",
     };
     FindingChip { label: state_label(state).to_lowercase(), class }
-}
-
-/// Whether a job can be created for it.
-fn waits(finding: &Finding) -> bool {
-    matches!(finding.lifecycle.state, State::Open | State::Persists)
 }
 
 fn meaning(kind: Kind) -> &'static str {

@@ -7,7 +7,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::sse::Event as SseEvent;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Archived, Event, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
+use store::{Archived, Event, Finding, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
 
 use super::findings::load_fixed_findings;
 use super::jobs::{
@@ -154,6 +154,8 @@ pub(crate) async fn retry(
 ) -> Result<Response, PageError> {
     let id = JobId(id);
     let Some(job) = app.jobs.find(&ctx.project.id, &id).await? else { return Ok(not_found_page("job")) };
+    let findings = app.findings.findings_of_job(&ctx.project.id, &id).await?;
+    let waiting = findings.into_iter().filter(Finding::waits_for_job);
     let new = NewJob {
         project: job.project,
         prompt: Prompt::with_context(&job.prompt, job.context)?,
@@ -161,7 +163,7 @@ pub(crate) async fn retry(
         base_ref: job.base_ref,
         branch: None,
         draft: job.draft,
-        findings: Vec::new(),
+        findings: waiting.map(|finding| finding.id).collect(),
     };
     match start_once(&app, &ctx, &new, ("retry", fields.get("once"))).await? {
         Ok(response) => Ok(response),

@@ -86,13 +86,16 @@ pub struct FindingState {
     /// The pull request that shipped or was closed last. It causes no further transition.
     #[serde(default)]
     pub settled_pull_request: Option<String>,
-    /// Requests per window when the finding was dismissed or resolved.
+    /// Requests per window when the finding was dismissed or resolved. Those of a younger finding are scaled up.
     #[serde(default)]
     pub baseline: u64,
     /// Since when the detector no longer reports the finding.
     #[serde(default)]
     pub absent_since: Option<Date>,
 }
+
+/// A rate rests on at least as many days: the first day of a finding may be one burst.
+const MIN_RATE_DAYS: u32 = 7;
 
 /// The state after today's facts.
 pub fn next(finding: &FindingState, facts: &Facts<'_>, settings: &Settings) -> FindingState {
@@ -131,7 +134,7 @@ impl FindingState {
         let mut next = self.clone();
         next.enter(State::Dismissed, today);
         next.note = Some(Note::DismissedByPerson { reason: reason.to_owned() });
-        next.baseline = requests_in_window(evidence, today, settings);
+        next.baseline = expected_requests(evidence, today, settings);
         next
     }
 
@@ -191,7 +194,7 @@ impl FindingState {
         self.enter(State::Dismissed, facts.today);
         self.note = Some(Note::ClosedUnmerged { reason: reason.to_owned() });
         self.settled_pull_request = Some(id.to_owned());
-        self.baseline = requests_in_window(facts.evidence, facts.today, settings);
+        self.baseline = expected_requests(facts.evidence, facts.today, settings);
     }
 
     /// Nothing works on the finding: it's open, unless its evidence has been away for long enough to be resolved.
@@ -261,4 +264,14 @@ impl FindingState {
 
 fn requests_in_window(evidence: &Evidence, today: Date, settings: &Settings) -> u64 {
     evidence.requests_between(window_start(today, settings.window_days), today)
+}
+
+/// The requests of a whole window at the rate so far. Without this, a finding dismissed in its first days would come back
+/// at the same rate, only because the window filled.
+fn expected_requests(evidence: &Evidence, today: Date, settings: &Settings) -> u64 {
+    let window = settings.window_days.max(1);
+    let seen = evidence.first_seen.map_or(window, |first| days_between(first, today).saturating_add(1));
+    let days = seen.max(MIN_RATE_DAYS).min(window);
+    let requests = requests_in_window(evidence, today, settings);
+    requests.saturating_mul(window.into()).div_ceil(days.into())
 }

@@ -21,6 +21,14 @@ CREATE TABLE findings (
 CREATE INDEX findings_by_score ON findings (project, score DESC, id);
 CREATE INDEX findings_by_job ON findings (job) WHERE job IS NOT NULL;
 
+-- The findings that a job was created to fix. A finding that gets another job keeps the earlier ones here.
+CREATE TABLE job_findings (
+    job     TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    finding TEXT NOT NULL REFERENCES findings ON DELETE CASCADE,
+    PRIMARY KEY (job, finding)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX job_findings_by_finding ON job_findings (finding);
+
 CREATE TABLE finding_settings (
     project  TEXT PRIMARY KEY REFERENCES projects ON DELETE CASCADE,
     settings TEXT NOT NULL                 -- JSON

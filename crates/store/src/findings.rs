@@ -44,6 +44,18 @@ pub struct Finding {
     pub version: u64,
 }
 
+impl Finding {
+    /// Whether a person may create a job for it: nothing works on it, and it isn't fixed.
+    pub fn waits_for_job(&self) -> bool {
+        match self.lifecycle.state {
+            State::Open | State::Persists | State::Dismissed => true,
+            // Until the next refresh, a finding whose job ended without a pull request is still proposed.
+            State::Proposed => self.job.as_ref().is_none_or(FindingJob::ended_without_pull_request),
+            State::InReview | State::Shipped | State::Resolved => false,
+        }
+    }
+}
+
 /// The job of a finding, as far as the finding's state depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingJob {
@@ -52,6 +64,12 @@ pub struct FindingJob {
     pub pr_link: Option<String>,
     pub pr_state: Option<PullState>,
     pub merged_at: Option<Timestamp>,
+}
+
+impl FindingJob {
+    fn ended_without_pull_request(&self) -> bool {
+        self.status != Status::Active && self.pr_link.is_none()
+    }
 }
 
 /// The next content of a finding.
@@ -115,9 +133,25 @@ pub struct FindingFilter {
     pub state: Option<State>,
     pub kind: Option<Kind>,
     pub readers: Option<HurtReaders>,
+    pub period: Option<FindingPeriod>,
     pub sort: FindingSort,
     pub limit: u32,
     pub offset: u64,
+}
+
+/// What must have happened to a finding from `from`, and before `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingPeriod {
+    pub what: FindingEvent,
+    pub from: Timestamp,
+    pub to: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingEvent {
+    Found,
+    /// The last change of the state.
+    Changed,
 }
 
 /// A project's findings of one kind in one state.
@@ -171,6 +205,9 @@ pub trait Findings: Send + Sync {
     async fn findings_by_id(&self, project: &ProjectId, ids: &[FindingId]) -> Result<Vec<Finding>>;
     /// The findings that a job is to fix.
     async fn findings_of_job(&self, project: &ProjectId, job: &JobId) -> Result<Vec<Finding>>;
+    /// How many findings there are on all pages of the filter.
+    async fn count_findings(&self, project: &ProjectId, filter: &FindingFilter) -> Result<u64>;
+
     async fn finding_counts(&self, project: &ProjectId) -> Result<Vec<FindingCount>>;
     /// All findings of a kind whose key comes after `key`, in byte order of their keys, at most `limit`.
     async fn findings_after(

@@ -242,7 +242,11 @@ pub struct WeeklySummary {
     pub resolved: Vec<Finding>,
     /// Findings whose state changed in the week to `persists`.
     pub persisting: Vec<Finding>,
-    /// All findings that wait for a job.
+    /// How many there are: the lists have at most 50.
+    pub new_total: u64,
+    pub resolved_total: u64,
+    pub persisting_total: u64,
+    /// All findings in the state `open`, now.
     pub open: u64,
     pub merges: Vec<MergeEffect>,
 }

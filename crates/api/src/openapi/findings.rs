@@ -93,6 +93,9 @@ pub(crate) fn get_weekly_summary() -> Operation {
         new: vec![finding()],
         resolved: Vec::new(),
         persisting: Vec::new(),
+        new_total: 1,
+        resolved_total: 0,
+        persisting_total: 0,
         open: 12,
         merges: vec![merge()],
     });
@@ -124,7 +127,7 @@ fn fix(operation: Operation, body: Value) -> Operation {
         ApiError::invalid("invalid_findings", "choose at least one finding"),
         ApiError::invalid("invalid_model", "model must be one that the project allows: offline"),
         super::agent::invalid_idempotency_key(),
-        ApiError::Conflict("a job fixes these findings already, or they are resolved or dismissed. Open a finding to see its job".into()),
+        ApiError::Conflict("a job fixes these findings already, or they are shipped or resolved. Open a finding to see its job".into()),
         limit_reached(100),
     ])
 }

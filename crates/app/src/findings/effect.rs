@@ -13,8 +13,8 @@ use super::scan::{SiteScan, below};
 use crate::App;
 use crate::refused_files::changed_file;
 
-/// The pages of one merge that are counted.
-const MAX_PAGES: usize = 1_000;
+/// The pages or paths of one merge that are counted.
+const MAX_PATHS: usize = 1_000;
 const PREFIX_PAGES: u32 = 200;
 /// The latest merges of a range that are listed.
 const MAX_MERGES: u32 = 10_000;
@@ -31,18 +31,19 @@ pub struct MergeEffect {
     pub effect: Effect,
 }
 
-/// A merged pull request, with its effect on the pages that it changed. `None`: no day has passed since the merge, or it
-/// changed no page.
+/// A merged pull request, with its effect. `None`: no day has passed since the merge, or it changed no page and was to
+/// fix no path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobEffect {
     pub job: JobId,
     pub title: String,
     pub link: String,
     pub merged_at: Timestamp,
-    pub pages: Option<MergeEffect>,
+    pub effect: Option<MergeEffect>,
 }
 
-/// The effect of the merge that was to fix the finding. `None` until a day has passed since it shipped.
+/// The effect of the merge that was to fix the finding. `None` until a day has passed since it shipped, and if another
+/// server of the installation has the page views.
 pub async fn effect_of_finding(
     app: &App,
     project: &Project,
@@ -50,24 +51,35 @@ pub async fn effect_of_finding(
 ) -> anyhow::Result<Option<MergeEffect>> {
     let Some(merged_on) = finding.lifecycle.merged_on else { return Ok(None) };
     let shipped_on = finding.lifecycle.shipped_on.unwrap_or(merged_on);
-    let mut paths = BTreeSet::from([finding.subject.clone()]);
-    paths.extend(finding.evidence.members.iter().map(|member| member.path.clone()));
-    let paths: Vec<String> = paths.into_iter().collect();
-    let subject = match finding.kind {
-        Kind::NotFound | Kind::Moved | Kind::DeadLink => Subject::Paths(paths.len()),
-        Kind::Stale => Subject::Pages(paths.len()),
+    let paths: Vec<String> = paths_of(finding).collect::<BTreeSet<_>>().into_iter().collect();
+    let subject = match is_about_missing_paths(finding) {
+        true => Subject::Paths(paths.len()),
+        false => Subject::Pages(paths.len()),
     };
     measure(app, project, paths, subject, (merged_on, shipped_on)).await
 }
 
-/// The effect of a job's merge on the pages that it changed. `None` when its pull request isn't merged.
+fn paths_of(finding: &Finding) -> impl Iterator<Item = String> {
+    let members = finding.evidence.members.iter().map(|member| member.path.clone());
+    std::iter::once(finding.subject.clone()).chain(members)
+}
+
+fn is_about_missing_paths(finding: &Finding) -> bool {
+    match finding.kind {
+        Kind::NotFound | Kind::Moved | Kind::DeadLink => true,
+        Kind::Stale => false,
+    }
+}
+
+/// The effect of a job's merge. `None` when its pull request isn't merged, and if another server of the installation has
+/// the page views.
 pub async fn effect_of_job(app: &App, project: &Project, job: &Job) -> anyhow::Result<Option<MergeEffect>> {
     if job.pr_state != Some(PullState::Merged) {
         return Ok(None);
     }
     let merged_at = app.pulls.merged_at(&project.id, &job.id).await?;
     let Some(merged_at) = merged_at else { return Ok(None) };
-    effect_on_changed_pages(app, project, &job.id, merged_at).await
+    effect_of_merge(app, project, &job.id, merged_at).await
 }
 
 impl MergeEffect {
@@ -99,16 +111,43 @@ pub async fn effects_of_merges(
     let has_more = merges.len() > offset.saturating_add(limit as usize);
     let mut effects = Vec::new();
     for merge in merges.into_iter().skip(offset).take(limit as usize) {
-        let pages = effect_on_changed_pages(app, project, &merge.job, merge.at).await?;
+        let effect = effect_of_merge(app, project, &merge.job, merge.at).await?;
         effects.push(JobEffect {
             job: merge.job,
             title: merge.title,
             link: merge.link,
             merged_at: merge.at,
-            pages,
+            effect,
         });
     }
     Ok((effects, has_more))
+}
+
+/// A job that was to fix missing paths is measured by these: it may change no page, only a file of redirects.
+async fn effect_of_merge(
+    app: &App,
+    project: &Project,
+    job: &JobId,
+    merged_at: Timestamp,
+) -> anyhow::Result<Option<MergeEffect>> {
+    let mut findings = app.findings.findings_of_job(&project.id, job).await?;
+    findings.retain(is_about_missing_paths);
+    if findings.is_empty() {
+        return effect_on_changed_pages(app, project, job, merged_at).await;
+    }
+    let merged_on = day_of(merged_at);
+    let shipped = findings.iter().filter(|finding| finding.lifecycle.merged_on == Some(merged_on));
+    let shipped_on = shipped.filter_map(|finding| finding.lifecycle.shipped_on).max().unwrap_or(merged_on);
+    // Subjects first: the bound must not drop one for a spelling of another.
+    let mut paths: BTreeSet<String> = findings.iter().map(|finding| finding.subject.clone()).collect();
+    let spellings = findings.iter().flat_map(paths_of);
+    for path in spellings {
+        if paths.len() < MAX_PATHS {
+            paths.insert(path);
+        }
+    }
+    let subject = Subject::Paths(paths.len());
+    measure(app, project, paths.into_iter().collect(), subject, (merged_on, shipped_on)).await
 }
 
 async fn effect_on_changed_pages(
@@ -119,7 +158,7 @@ async fn effect_on_changed_pages(
 ) -> anyhow::Result<Option<MergeEffect>> {
     let diff = app.jobs.diff(&project.id, job).await?.unwrap_or_default();
     let files: Vec<&str> =
-        diff.lines().filter_map(changed_file).filter(|file| pages::is_page(file)).take(MAX_PAGES).collect();
+        diff.lines().filter_map(changed_file).filter(|file| pages::is_page(file)).take(MAX_PATHS).collect();
     if files.is_empty() {
         return Ok(None);
     }
@@ -157,6 +196,9 @@ async fn measure(
     subject: Subject,
     (merged_on, shipped_on): (Date, Date),
 ) -> anyhow::Result<Option<MergeEffect>> {
+    if !app.stores_views() {
+        return Ok(None);
+    }
     let settings = app.findings.finding_settings(&project.id).await?;
     let days = days_to_compare(shipped_on, day_of(app.clock.now()), &settings);
     if days == 0 {

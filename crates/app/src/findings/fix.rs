@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use findings::{Kind, State};
+use findings::Kind;
 use store::{Finding, MAX_FINDINGS_PER_JOB, Project, Quotation};
 
 use super::candidates::list_candidates;
@@ -25,7 +25,7 @@ pub enum FixError {
     )]
     MixedKinds,
     #[error(
-        "a job fixes these findings already, or they are resolved or dismissed; open a finding to see its job"
+        "a job fixes these findings already, or they are shipped or resolved; open a finding to see its job"
     )]
     NoneWaiting,
     #[error(
@@ -83,8 +83,7 @@ pub fn validate_selection(findings: &[Finding]) -> Result<(), FixError> {
     if findings.iter().any(|finding| Task::of(finding.kind) != Task::of(first.kind)) {
         return Err(FixError::MixedKinds);
     }
-    let waits = |finding: &Finding| matches!(finding.lifecycle.state, State::Open | State::Persists);
-    if findings.iter().any(waits) { Ok(()) } else { Err(FixError::NoneWaiting) }
+    if findings.iter().any(Finding::waits_for_job) { Ok(()) } else { Err(FixError::NoneWaiting) }
 }
 
 /// The instruction of a job that fixes findings of this kind.

@@ -3,7 +3,7 @@
 use findings::State;
 use jiff::civil::{Date, Weekday};
 use jiff::{Span, Timestamp, ToSpan};
-use store::{Finding, FindingFilter, FindingSort, Project};
+use store::{Finding, FindingEvent, FindingFilter, FindingPeriod, Project};
 use traffic::{ListQuery, Range, Tally};
 
 use super::counts::{day_of, start_of};
@@ -11,9 +11,7 @@ use super::effect::{JobEffect, effects_of_merges};
 use crate::App;
 
 /// Findings of each list, and merges.
-const MAX_ROWS: usize = 50;
-/// The findings that are looked at for a week: those that changed last would need an index of their own.
-const MAX_FINDINGS: u32 = 1_000;
+const MAX_ROWS: u32 = 50;
 
 /// A count of the week, and the total of the week before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,11 +28,19 @@ pub struct Summary {
     pub last: Date,
     pub views: WeekCount,
     pub not_found: WeekCount,
-    pub new: Vec<Finding>,
-    pub resolved: Vec<Finding>,
-    pub persisting: Vec<Finding>,
+    pub new: WeekFindings,
+    pub resolved: WeekFindings,
+    pub persisting: WeekFindings,
+    /// In the state `open`, now.
     pub open: u64,
     pub merges: Vec<JobEffect>,
+}
+
+/// The findings of a week that hurt most readers, and how many there are in all.
+#[derive(Debug, Clone)]
+pub struct WeekFindings {
+    pub first: Vec<Finding>,
+    pub total: u64,
 }
 
 /// The Monday of the last week that is over.
@@ -58,29 +64,34 @@ pub async fn weekly_summary(app: &App, project: &Project, first: Date) -> anyhow
     let (mut views, mut not_found) = tokio::try_join!(views, not_found)?;
     views.before = count_views(app, project, before, first).await?.count.total();
     not_found.before = count_missing(app, project, before, first).await?.count.total();
-    let is_in_week = |at: Timestamp| (first..end).contains(&day_of(at));
-    let of_state = async |state: Option<State>, sort: FindingSort, at: fn(&Finding) -> Timestamp| {
-        let filter = FindingFilter { state, sort, limit: MAX_FINDINGS, ..FindingFilter::default() };
-        let mut findings = app.findings.findings(&project.id, &filter).await?.items;
-        findings.retain(|finding| is_in_week(at(finding)));
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.score));
-        findings.truncate(MAX_ROWS);
-        anyhow::Ok(findings)
-    };
     let counts = app.findings.finding_counts(&project.id).await?;
-    let is_open = |state: State| matches!(state, State::Open | State::Persists);
+    let open = counts.iter().filter(|count| count.state == State::Open);
     let week = (start(first)?, start(end)?);
     Ok(Summary {
         first,
         last: end.saturating_sub(1.days()),
         views,
         not_found,
-        new: of_state(None, FindingSort::Newest, |finding| finding.found_at).await?,
-        resolved: of_state(Some(State::Resolved), FindingSort::Score, |finding| finding.changed_at).await?,
-        persisting: of_state(Some(State::Persists), FindingSort::Score, |finding| finding.changed_at).await?,
-        open: counts.iter().filter(|count| is_open(count.state)).map(|count| count.count).sum(),
-        merges: effects_of_merges(app, project, week, (MAX_ROWS as u32, 0)).await?.0,
+        new: list(app, project, None, FindingEvent::Found, week).await?,
+        resolved: list(app, project, Some(State::Resolved), FindingEvent::Changed, week).await?,
+        persisting: list(app, project, Some(State::Persists), FindingEvent::Changed, week).await?,
+        open: open.map(|count| count.count).sum(),
+        merges: effects_of_merges(app, project, week, (MAX_ROWS, 0)).await?.0,
     })
+}
+
+async fn list(
+    app: &App,
+    project: &Project,
+    state: Option<State>,
+    what: FindingEvent,
+    (from, to): (Timestamp, Timestamp),
+) -> anyhow::Result<WeekFindings> {
+    let period = Some(FindingPeriod { what, from, to });
+    let filter = FindingFilter { state, period, limit: MAX_ROWS, ..FindingFilter::default() };
+    let total = app.findings.count_findings(&project.id, &filter).await?;
+    let first = app.findings.findings(&project.id, &filter).await?.items;
+    Ok(WeekFindings { first, total })
 }
 
 fn start(day: Date) -> anyhow::Result<Timestamp> {

@@ -12,7 +12,6 @@ use store::{Finding, FindingId, MAX_FINDINGS_PER_JOB, NewJob, Prompt};
 use super::list_query::FindingsQuery;
 use super::{detail, findings_page};
 use crate::jobs::start_once;
-use crate::readers::ViewsStoredHere;
 use crate::session::{FormFields, ProjectContext, ResourceId};
 use crate::view::{self, sentence};
 use crate::{PageError, not_found_page, page_with};
@@ -26,7 +25,6 @@ const MAX_REASON_CHARS: usize = 500;
 pub(crate) async fn create_job(
     Extract(app): Extract<App>,
     ctx: ProjectContext,
-    _: ViewsStoredHere,
     fields: FormFields,
 ) -> Result<Response, PageError> {
     let ids = selected(&fields);
@@ -110,7 +108,6 @@ async fn refused_page(
 pub(crate) async fn dismiss(
     Extract(app): Extract<App>,
     ctx: ProjectContext,
-    _: ViewsStoredHere,
     ResourceId(id): ResourceId,
     fields: FormFields,
 ) -> Result<Response, PageError> {

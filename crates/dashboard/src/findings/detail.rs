@@ -10,9 +10,9 @@ use jiff::civil::Date;
 use store::{Finding, FindingId};
 use traffic::{Interval, Point, Tally};
 
-use super::{chip, effect, meaning, waits};
+use super::{chip, effect, meaning};
 use crate::jobs::{self, new_form_token};
-use crate::readers::{ViewsStoredHere, day_of, day_start};
+use crate::readers::{day_of, day_start};
 use crate::session::{ProjectContext, ResourceId};
 use crate::view::{self, Chart, CountedPath, FindingStep, Fix, PullRef, Section, count, with_commas};
 use crate::{PageError, not_found_page, page};
@@ -27,7 +27,6 @@ const MAX_CHART_DAYS: i64 = 90;
 pub(crate) async fn show(
     Extract(app): Extract<App>,
     ctx: ProjectContext,
-    _: ViewsStoredHere,
     ResourceId(id): ResourceId,
 ) -> Result<Response, PageError> {
     match app.findings.finding(&ctx.project.id, &FindingId(id)).await? {
@@ -65,7 +64,7 @@ pub(super) async fn finding_page(
         ai: finding.ai,
         window_days: settings.window_days,
         steps,
-        awaits_effect: lifecycle.merged_on.is_some() && effect.is_none(),
+        awaits_effect: app.stores_views() && lifecycle.merged_on.is_some() && effect.is_none(),
         effect: effect.as_ref().map(effect::summary),
         candidates: candidates.into_iter().map(|found| (found.path, found.reason)).collect(),
         chart,
@@ -119,7 +118,7 @@ fn steps(app: &App, ctx: &ProjectContext, finding: &Finding) -> Vec<FindingStep>
 }
 
 fn fix(ctx: &ProjectContext, finding: &Finding) -> Fix {
-    if !waits(finding) {
+    if !finding.waits_for_job() {
         return Fix::Taken;
     }
     match suggested_prompt(finding.kind, ctx.project.model != OFFLINE) {

@@ -53,11 +53,7 @@ pub(crate) async fn load_fixed_findings(
     job: &Job,
 ) -> Result<FixedFindings, PageError> {
     let findings = app.findings.findings_of_job(&ctx.project.id, &job.id).await?;
-    // Another server of the installation can have the page views.
-    let effect = match app.stores_views() {
-        true => effect_of_job(app, &ctx.project, job).await?,
-        false => None,
-    };
+    let effect = effect_of_job(app, &ctx.project, job).await?;
     Ok(FixedFindings {
         findings: findings.iter().map(|finding| link(&ctx.project, finding)).collect(),
         effect: effect.as_ref().map(summary),

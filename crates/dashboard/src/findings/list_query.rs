@@ -57,6 +57,7 @@ impl FindingsQuery {
             state: self.state,
             kind: Some(kind),
             readers: self.readers,
+            period: None,
             sort: self.sort,
             limit,
             offset: self.kind.map_or(0, |_| self.offset),

@@ -13,7 +13,7 @@ use crate::session::ProjectContext;
 use crate::view::{Link, Section, Tile, WeekList, WeekMerge, WeekRow, WeekTile, Weekly, with_commas};
 use crate::{PageError, jobs, page_with};
 use app::App;
-use app::findings::{JobEffect, Summary, WeekCount, last_week, week_of, weekly_summary};
+use app::findings::{JobEffect, Summary, WeekCount, WeekFindings, last_week, week_of, weekly_summary};
 use app::path::query_value;
 
 /// Views have no other years.
@@ -38,17 +38,19 @@ pub(crate) async fn show(
     };
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let summary = weekly_summary(&app, &ctx.project, first).await?;
-    Ok(page_with(status, &Weekly { error, ..weekly_page(&ctx, summary, latest) }))
+    let settings = app.findings.finding_settings(&ctx.project.id).await?;
+    Ok(page_with(status, &Weekly { error, ..weekly_page(&ctx, summary, latest, settings.window_days) }))
 }
 
-fn weekly_page(ctx: &ProjectContext, summary: Summary, latest: Date) -> Weekly {
+fn weekly_page(ctx: &ProjectContext, summary: Summary, latest: Date, window_days: u32) -> Weekly {
     let (root, first) = (ctx.root(), summary.first);
     let week = |day: Date| format!("{root}/weekly?week={day}");
-    let list = |id, title, empty, findings: &[Finding]| WeekList {
+    let list = |id, title, empty, findings: &WeekFindings| WeekList {
         id,
         title,
         empty,
-        rows: findings.iter().map(|finding| row(ctx, finding)).collect(),
+        rows: findings.first.iter().map(|finding| row(ctx, finding)).collect(),
+        more: more(findings),
     };
     Weekly {
         shell: ctx.shell("Weekly summary", Section::Findings),
@@ -69,6 +71,7 @@ fn weekly_page(ctx: &ProjectContext, summary: Summary, latest: Date) -> Weekly {
         ],
         merges: summary.merges.into_iter().map(|merge| merge_of(ctx, merge)).collect(),
         open: with_commas(summary.open),
+        window_days,
         findings: format!("{root}/findings"),
         previous: Some(week(first.saturating_sub(7.days()))),
         next: (first < latest).then(|| week(first.saturating_add(7.days()))),
@@ -84,6 +87,12 @@ fn tile(id: &'static str, name: &'static str, week: WeekCount, is_fault: bool) -
     }
 }
 
+/// Such as "12 more", if the list is cut.
+fn more(findings: &WeekFindings) -> Option<String> {
+    let more = findings.total.saturating_sub(findings.first.len() as u64);
+    (more > 0).then(|| format!("{} more", with_commas(more)))
+}
+
 fn row(ctx: &ProjectContext, finding: &Finding) -> WeekRow {
     let (human, ai) = (with_commas(finding.human), with_commas(finding.ai));
     WeekRow { link: link(&ctx.project, finding), human, ai }
@@ -94,6 +103,6 @@ fn merge_of(ctx: &ProjectContext, merge: JobEffect) -> WeekMerge {
     WeekMerge {
         job: Link { href: jobs::href(&ctx.project, &merge.job), label },
         day: effect::day(day_of(merge.merged_at)),
-        effect: merge.pages.as_ref().map(effect::summary),
+        effect: merge.effect.as_ref().map(effect::summary),
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Weekly {
     pub(crate) lists: Vec<WeekList>,
     pub(crate) merges: Vec<WeekMerge>,
     pub(crate) open: String,
+    /// The days that the readers of a finding are counted in.
+    pub(crate) window_days: u32,
     /// The URL of the open findings.
     pub(crate) findings: String,
     pub(crate) previous: Option<String>,
@@ -33,6 +35,8 @@ pub(crate) struct WeekList {
     pub(crate) title: &'static str,
     pub(crate) empty: &'static str,
     pub(crate) rows: Vec<WeekRow>,
+    /// Such as "12 more", if the list is cut.
+    pub(crate) more: Option<String>,
 }
 
 pub(crate) struct WeekRow {

@@ -154,6 +154,19 @@ fn a_closed_pull_request_dismisses_until_the_evidence_doubles() {
 }
 
 #[test]
+fn a_young_finding_does_not_come_back_at_the_same_rate() {
+    let mut story = Story::new(Kind::NotFound);
+    story.evidence = Evidence::default();
+    story.request(-9..=0, 3);
+    story.finding = story.finding.dismiss("a test", &story.evidence, day(0), &Settings::default());
+    assert_eq!(story.finding.baseline, 90, "30 in 10 of 30 days");
+    story.request(1..=20, 3);
+    story.check(20, State::Dismissed);
+    story.request(1..=30, 6);
+    story.check(30, State::Open);
+}
+
+#[test]
 fn a_pull_request_that_is_reopened_ends_its_dismissal() {
     let mut story = Story::new(Kind::NotFound);
     story.pull_request("1", PullRequestStatus::Closed { reason: String::new() });

@@ -30,7 +30,7 @@ pub(crate) fn creates<B: Backend>() -> Creates<B> {
 }
 
 const FINDINGS_TAKEN: &str =
-    "a job fixes these findings already, or they are resolved or dismissed. Open a finding to see its job";
+    "a job fixes these findings already, or they are shipped or resolved. Open a finding to see its job";
 
 /// Whether the job is about no findings, or about at least one that waits for a job. Marks these.
 async fn may_fix(db: &mut Connection<'_>, new: &NewJob, job: &Job, now: i64) -> Result<bool> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use findings::{FindingState, Kind, Settings, State};
 use futures_util::FutureExt;
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -12,8 +13,8 @@ use super::{Backend, Connection, FromRow, Query, Row, chores, sql};
 use crate::encoding::{damaged, from_ms, to_json, to_signed};
 use crate::findings::{HurtReaders, MAX_FINDINGS};
 use crate::{
-    Actor, Chore, ChoreLease, Finding, FindingCount, FindingFilter, FindingId, FindingJob, FindingUpdate,
-    Findings, JobId, Page, ProjectId, PullState, Result, SiteScan, Status,
+    Actor, Chore, ChoreLease, Finding, FindingCount, FindingEvent, FindingFilter, FindingId, FindingJob,
+    FindingPeriod, FindingUpdate, Findings, JobId, Page, ProjectId, PullState, Result, SiteScan, Status,
 };
 
 /// The columns of a finding and of its job. The tables are named `findings` and `jobs`.
@@ -28,6 +29,16 @@ macro_rules! columns {
 macro_rules! select {
     ($rest:literal) => {
         concat!("SELECT ", columns!(), " FROM findings LEFT JOIN jobs ON jobs.id = findings.job ", $rest)
+    };
+}
+
+/// Which findings a filter lists, without its order and its page. See [`bind_filter`].
+macro_rules! matches_filter {
+    () => {
+        "project = $1 AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR kind = $3)
+           AND ($4 = 'any' OR ($4 = 'human' AND human > 0) OR ($4 = 'ai' AND ai > 0))
+           AND ($5 = 'any' OR (CASE $5 WHEN 'found' THEN found_at ELSE changed_at END >= $6
+                               AND CASE $5 WHEN 'found' THEN found_at ELSE changed_at END < $7))"
     };
 }
 
@@ -53,9 +64,15 @@ impl<B: Backend> Findings for B {
 
     async fn findings_of_job(&self, project: &ProjectId, job: &JobId) -> Result<Vec<Finding>> {
         let find = sql(select!(
-            "WHERE findings.job = $1 AND findings.project = $2 ORDER BY score DESC, findings.id"
+            "WHERE findings.id IN (SELECT finding FROM job_findings WHERE job_findings.job = $1)
+               AND findings.project = $2 ORDER BY score DESC, findings.id"
         ));
         self.all(find.bind(&job.0).bind(&project.0)).await
+    }
+
+    async fn count_findings(&self, project: &ProjectId, filter: &FindingFilter) -> Result<u64> {
+        let count = sql(concat!("SELECT count(*) AS n FROM findings WHERE ", matches_filter!()));
+        self.row(bind_filter(count, project, filter)).await?.map_or(Ok(0), |row| row.number("n"))
     }
 
     async fn finding_counts(&self, project: &ProjectId) -> Result<Vec<FindingCount>> {
@@ -167,29 +184,43 @@ fn list(project: &ProjectId, filter: &FindingFilter) -> Query {
     let query = concat!(
         "WITH chosen AS (
            SELECT findings.id AS chosen_id,
-             CASE $4 WHEN 'human' THEN human WHEN 'ai' THEN ai WHEN 'total' THEN human + ai
+             CASE $8 WHEN 'human' THEN human WHEN 'ai' THEN ai WHEN 'total' THEN human + ai
                      WHEN 'newest' THEN found_at ELSE score END AS sort_key
-           FROM findings
-           WHERE project = $1 AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR kind = $3)
-             AND ($5 = 'any' OR ($5 = 'human' AND human > 0) OR ($5 = 'ai' AND ai > 0))
-           ORDER BY sort_key DESC, findings.id LIMIT $6 OFFSET $7)
+           FROM findings WHERE ",
+        matches_filter!(),
+        " ORDER BY sort_key DESC, findings.id LIMIT $9 OFFSET $10)
          SELECT ",
         columns!(),
         " FROM chosen JOIN findings ON findings.id = chosen_id LEFT JOIN jobs ON jobs.id = findings.job
           ORDER BY sort_key DESC, findings.id"
     );
-    sql(query)
+    bind_filter(sql(query), project, filter)
+        .bind(filter.sort.as_str())
+        .bind(i64::from(filter.limit) + 1)
+        .bind(to_signed(filter.offset))
+}
+
+/// Binds $1 to $7, for `matches_filter!`.
+fn bind_filter(query: Query, project: &ProjectId, filter: &FindingFilter) -> Query {
+    let event = filter.period.map_or("any", |period| match period.what {
+        FindingEvent::Found => "found",
+        FindingEvent::Changed => "changed",
+    });
+    let ms = |at: fn(&FindingPeriod) -> Timestamp| {
+        filter.period.as_ref().map_or(0, |period| at(period).as_millisecond())
+    };
+    query
         .bind(&project.0)
         .bind(filter.state.map(State::as_str))
         .bind(filter.kind.map(Kind::as_str))
-        .bind(filter.sort.as_str())
         .bind(match filter.readers {
             None => "any",
             Some(HurtReaders::Human) => "human",
             Some(HurtReaders::Ai) => "ai",
         })
-        .bind(i64::from(filter.limit) + 1)
-        .bind(to_signed(filter.offset))
+        .bind(event)
+        .bind(ms(|period| period.from))
+        .bind(ms(|period| period.to))
 }
 
 /// Marks the findings that a new job is to fix. Answers false, without a change, when none of them waits for a job.
@@ -207,12 +238,23 @@ pub(super) async fn assign_to_job(
             .bind(&project.0),
     )
     .await?;
-    let waiting: Vec<Finding> = db.all(sql(select!("WHERE findings.id = ANY($1) AND findings.project = $2 AND state IN ('open', 'persists') ORDER BY findings.id")).bind(ids).bind(&project.0)).await?;
-    for finding in &waiting {
+    let find = sql(select!("WHERE findings.id = ANY($1) AND findings.project = $2 ORDER BY findings.id"));
+    let mut findings: Vec<Finding> = db.all(find.bind(ids).bind(&project.0)).await?;
+    findings.retain(Finding::waits_for_job);
+    for finding in &findings {
         let proposed = finding.lifecycle.propose(day(now)?);
         set_lifecycle(db, &finding.id, &proposed, Some(job), now).await?;
+        let keep = sql("INSERT INTO job_findings (job, finding) VALUES ($1, $2)");
+        db.execute(keep.bind(&job.0).bind(&finding.id.0)).await?;
     }
-    Ok(!waiting.is_empty())
+    Ok(!findings.is_empty())
+}
+
+/// Makes the findings of a job due that ended: they may be in review now, or open again.
+pub(super) async fn hasten_findings_of(db: &mut Connection<'_>, job: &JobId) -> Result<()> {
+    let hasten = sql("UPDATE project_chores SET due_at = 0 WHERE chore = $1
+           AND project IN (SELECT project FROM findings WHERE findings.job = $2)");
+    db.execute(hasten.bind(Chore::RefreshFindings.as_str()).bind(&job.0)).await.map(drop)
 }
 
 async fn dismiss(

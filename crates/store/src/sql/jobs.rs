@@ -8,7 +8,9 @@ use futures_util::FutureExt;
 use super::idempotency::{self, Admission, Request};
 use super::queue::has_live_worker;
 use super::rates::Counts;
-use super::{Backend, Connection, Database, Fetch, FromRow, Row, audit, conversation, sql, sql_for};
+use super::{
+    Backend, Connection, Database, Fetch, FromRow, Row, audit, conversation, findings, sql, sql_for,
+};
 use crate::coalesced::unshare;
 use crate::encoding::{damaged, to_json, to_signed};
 use crate::progress::JobKey;
@@ -264,6 +266,7 @@ pub(super) async fn set_archived(db: &mut Connection<'_>, id: &JobId, now: i64) 
            sweep_at = CASE WHEN (pr_link IS NULL OR pr_head IS NOT NULL) AND EXISTS (SELECT 1 FROM job_changes WHERE job = $2) THEN $1 END
          WHERE id = $2");
     db.execute(archive.bind(now).bind(&id.0)).await?;
+    findings::hasten_findings_of(db, id).await?;
     append(db, id, now, &NewEvent::new("archived", "The job was archived")).await
 }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 
 use super::jobs::{append, set_archived};
 use super::queue::{QueuedJob, heartbeat_query, load_resume, queued_columns};
-use super::{Backend, Connection, FromRow, Row, conversation, notes, sql, sql_for, suspects};
+use super::{Backend, Connection, FromRow, Row, conversation, findings, notes, sql, sql_for, suspects};
 use crate::encoding::{damaged, milliseconds};
 use crate::note::validate;
 use crate::queue::WAKE_BATCH;
@@ -337,6 +337,7 @@ pub(super) async fn end(db: &mut Connection<'_>, id: &JobId, now: i64, ending: E
     ));
     let end = end.bind(status.as_str()).bind(ending.outcome.pr_link()).bind(now).bind(&id.0);
     db.execute(end.bind(ending.outcome.pr_head())).await?;
+    findings::hasten_findings_of(db, id).await?;
     append(db, id, now, &ending.event()).await
 }
 

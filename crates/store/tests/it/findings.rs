@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use base::{Clock as _, TestClock};
 use findings::{Day, Evidence, FindingState, Kind, Note, Settings, State};
+use jiff::SignedDuration;
 use jiff::civil::date;
 use store::{
-    Actor, Chore, ChoreLease, Finding, FindingFilter, FindingId, FindingSort, FindingUpdate, HurtReaders,
-    JobId, NewJob, Project, ProjectId, Prompt, PullState, Receipt, Store, Terms,
+    Actor, Chore, ChoreLease, Finding, FindingEvent, FindingFilter, FindingId, FindingPeriod, FindingSort,
+    FindingUpdate, HurtReaders, JobId, NewJob, Project, ProjectId, Prompt, PullState, Receipt, Store, Terms,
 };
 
 use crate::jobs::new_job;
@@ -22,7 +23,9 @@ every_backend! {
     findings_of_another_project_do_not_exist,
     a_job_takes_the_findings_that_wait_for_one,
     a_repeated_request_gets_its_job_again,
+    a_finding_whose_job_ended_without_a_pull_request_gets_another,
     a_dismissed_finding_keeps_its_reason,
+    a_dismissed_finding_may_get_a_job,
     settings_and_scans_are_kept,
     only_the_highest_scores_are_kept,
 }
@@ -134,7 +137,7 @@ fn all() -> FindingFilter {
     FindingFilter { limit: 100, ..FindingFilter::default() }
 }
 
-async fn findings_are_filtered_sorted_and_counted(store: &dyn Store, _: &TestClock) {
+async fn findings_are_filtered_sorted_and_counted(store: &dyn Store, clock: &TestClock) {
     let project = with_findings(store, &[("/a", 10), ("/b", 30), ("/c", 20)]).await;
     let keys = async |filter: FindingFilter| {
         let page = store.findings(&project.id, &filter).await.unwrap();
@@ -154,6 +157,16 @@ async fn findings_are_filtered_sorted_and_counted(store: &dyn Store, _: &TestClo
         assert_eq!(keys(FindingFilter { sort, ..all() }).await.0.len(), "/a /b /c".len(), "{sort:?}");
     }
     assert!(keys(FindingFilter { readers: Some(HurtReaders::Ai), ..all() }).await.0.contains("/a"));
+    let (now, later) = (clock.now(), clock.now() + SignedDuration::from_millis(1));
+    for what in [FindingEvent::Found, FindingEvent::Changed] {
+        for (from, to, expected) in [(now, later, 3), (later, later, 0), (now, now, 0)] {
+            let period = Some(FindingPeriod { what, from, to });
+            let filter = FindingFilter { period, limit: 1, ..all() };
+            let count = store.count_findings(&project.id, &filter).await.unwrap();
+            let listed = store.findings(&project.id, &FindingFilter { limit: 100, ..filter }).await.unwrap();
+            assert_eq!((count, listed.items.len()), (expected, expected as usize), "{what:?} {from} {to}");
+        }
+    }
     let counts = store.finding_counts(&project.id).await.unwrap();
     let counts: Vec<_> = counts.iter().map(|count| (count.state, count.count)).collect();
     assert_eq!(counts, [(State::Dismissed, 1), (State::Open, 2)]);
@@ -237,6 +250,42 @@ async fn a_repeated_request_gets_its_job_again(store: &dyn Store, _: &TestClock)
     assert_eq!(answer, job.id.0);
 }
 
+async fn a_finding_whose_job_ended_without_a_pull_request_gets_another(store: &dyn Store, clock: &TestClock) {
+    let project = with_findings(store, &[("/a", 10)]).await;
+    let a = by_key(store, &project.id, "/a").await.id;
+    let Receipt::Done { job: first, .. } = insert(store, &project, vec![a.clone()], &Terms::default()).await
+    else {
+        panic!("not created")
+    };
+    let chore = take_after(store, clock).await;
+    assert!(store.finish_chore(&chore, WAIT).await.unwrap());
+    let lease = crate::follow_ups::leased(store).await;
+    store.finish(&lease, crate::jobs::done(None), 0).await.unwrap();
+    take(store).await;
+    // Before the refresh is done, the finding is still proposed.
+    let Receipt::Done { job: second, .. } = insert(store, &project, vec![a.clone()], &Terms::default()).await
+    else {
+        panic!("not created")
+    };
+    for job in [&first.id, &second.id] {
+        let found = store.findings_of_job(&project.id, job).await.unwrap();
+        assert_eq!(found.len(), 1, "each job keeps the findings that it was created for");
+        assert_eq!(found[0].job.as_ref().unwrap().id, second.id);
+    }
+}
+
+async fn a_dismissed_finding_may_get_a_job(store: &dyn Store, _: &TestClock) {
+    let project = with_findings(store, &[("/a", 10)]).await;
+    let a = by_key(store, &project.id, "/a").await.id;
+    store.dismiss_finding(&project.id, &a, "an old product", &member()).await.unwrap();
+    assert!(matches!(
+        insert(store, &project, vec![a.clone()], &Terms::default()).await,
+        Receipt::Done { .. }
+    ));
+    let taken = store.finding(&project.id, &a).await.unwrap().unwrap();
+    assert_eq!((taken.lifecycle.state, taken.lifecycle.note), (State::Proposed, None));
+}
+
 async fn a_dismissed_finding_keeps_its_reason(store: &dyn Store, _: &TestClock) {
     let project = with_findings(store, &[("/a", 10)]).await;
     let found = by_key(store, &project.id, "/a").await;
@@ -245,7 +294,10 @@ async fn a_dismissed_finding_keeps_its_reason(store: &dyn Store, _: &TestClock) 
     assert_eq!(dismissed.lifecycle.state, State::Dismissed);
     let reason = Note::DismissedByPerson { reason: "an old product".into() };
     assert_eq!(dismissed.lifecycle.note, Some(reason.clone()));
-    assert_eq!(dismissed.lifecycle.baseline, 11, "it comes back only if its requests grow");
+    assert_eq!(
+        dismissed.lifecycle.baseline, 48,
+        "11 in the first 7 of 30 days: it comes back only if they grow"
+    );
     let again = store.dismiss_finding(&project.id, &found.id, "other", &member()).await.unwrap().unwrap();
     assert_eq!(again.lifecycle.note, Some(reason));
     let log = store.audit_log(&project.organization, None, 10).await.unwrap();

@@ -151,8 +151,14 @@ fn weekly(text: &str) -> Weekly {
         days: text_or(text, "Nov 9 – Nov 15, 2026"),
         tiles: vec![WeekTile { tile, split: "200 human, 110 AI".into() }],
         lists: vec![
-            WeekList { id: "new", title: "New findings", empty: "Nothing new.", rows: vec![row()] },
-            WeekList { id: "resolved", title: "Resolved", empty: "None.", rows: Vec::new() },
+            WeekList {
+                id: "new",
+                title: "New findings",
+                empty: "Nothing new.",
+                rows: vec![row()],
+                more: Some("12 more".into()),
+            },
+            WeekList { id: "resolved", title: "Resolved", empty: "None.", rows: Vec::new(), more: None },
         ],
         merges: vec![WeekMerge {
             job: Link {
@@ -163,6 +169,7 @@ fn weekly(text: &str) -> Weekly {
             effect: Some(effect(text)),
         }],
         open: "12".into(),
+        window_days: 30,
         findings: text_or(text, "/p/kettle-docs/findings"),
         previous: Some(text_or(text, "/p/kettle-docs/weekly?week=2026-11-02")),
         next: Some(text_or(text, "/p/kettle-docs/weekly?week=2026-11-16")),

@@ -163,10 +163,21 @@ impl DocsSite {
     pub(super) async fn propose(&self, subject: &str) -> String {
         let path = format!("/{}/job", self.id(subject).await);
         let job = self.post(&path, &json!({ "prompt": PROMPT })).await;
+        self.finish(&job).await
+    }
+
+    async fn finish(&self, job: &Answer) -> String {
         assert_eq!(job.status, 201, "{job}");
         self.server.run_queued_jobs().await;
         let job = self.server.job(&self.team, &job.json()["id"]).await;
         job["prLink"].as_str().unwrap_or_else(|| panic!("no pull request: {job}")).to_owned()
+    }
+
+    /// The link of a pull request that changes pages for no finding.
+    pub(super) async fn propose_change(&self) -> String {
+        let created = format!("/v2/agent/{}/job", self.team.project.id);
+        let job = self.server.post(&self.team.key, &created, &json!({ "prompt": PROMPT })).await;
+        self.finish(&job).await
     }
 
     pub(super) async fn end_pull(&self, link: &str, state: PullState) {

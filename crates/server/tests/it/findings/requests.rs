@@ -192,8 +192,8 @@ async fn a_person_dismisses_a_finding() {
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].about, "Docs /setup");
 
-    // It comes back when twice as many readers miss it.
-    docs.request("/setup", 404, Class::Human, 8).await;
+    // It comes back when twice as many readers miss it: 9 in a week are 39 in 30 days.
+    docs.request("/setup", 404, Class::Human, 68).await;
     docs.refresh().await;
     assert_eq!(docs.state("/setup").await.0, "dismissed");
     docs.request("/setup", 404, Class::Human, 1).await;
@@ -214,15 +214,20 @@ async fn merges_and_weeks_are_reported() {
     docs.refresh().await; // Sunday, 2026-11-22
     let link = docs.propose("/setup").await;
     docs.end_pull(&link, PullState::Merged).await;
+    let other_link = docs.propose_change().await;
+    docs.end_pull(&other_link, PullState::Merged).await;
     let analytics = format!("/v1/analytics/{}", docs.team.project.id);
     let get = async |path: &str| {
         let answer = docs.server.get(&docs.team.key, &format!("{analytics}/{path}")).await;
         assert_eq!(answer.status, 200, "{path}: {answer}");
         answer.json()
     };
-    let merges = get("effect").await;
-    let merge = &merges["merges"][0];
-    assert_eq!((&merge["prLink"], &merge["effect"]), (&json!(link), &Value::Null), "no day has passed");
+    let merge_of = |merges: &Value, link: &str| {
+        let merges = merges["merges"].as_array().unwrap();
+        merges.iter().find(|merge| merge["prLink"] == link).unwrap().clone()
+    };
+    let merge = merge_of(&get("effect").await, &link);
+    assert_eq!(merge["effect"], Value::Null, "no day has passed");
     assert_eq!(merge["findings"], json!([docs.id("/setup").await]));
     for _ in 0..4 {
         docs.advance_days(1);
@@ -232,8 +237,12 @@ async fn merges_and_weeks_are_reported() {
     let answer = docs.server.get(&docs.team.key, &format!("{analytics}/effect")).await;
     assert!(!answer.header("ratelimit").is_empty(), "it counts as a read");
     let merges = get("effect?dateFrom=2026-11-22&dateTo=2026-11-23").await;
-    let effect = &merges["merges"][0]["effect"];
+    let effect = &merge_of(&merges, &link)["effect"];
     assert_eq!((&effect["days"], &merges["hasMore"]), (&json!(3), &json!(false)));
+    assert_eq!(effect["paths"], json!(["/setup"]), "the paths of the findings");
+    let missed = &effect["total"]["notFound"];
+    assert_eq!((&missed["before"], &missed["after"]), (&json!(12), &json!(0)));
+    let effect = &merge_of(&merges, &other_link)["effect"];
     assert_eq!(effect["paths"], json!(["/", "/guide"]), "the pages of the change");
     let views = &effect["total"]["views"];
     assert_eq!((&views["before"], &views["after"]), (&json!(120), &json!(150)));
@@ -247,7 +256,8 @@ async fn merges_and_weeks_are_reported() {
         list.as_array().unwrap().iter().map(|found| found["subject"].clone()).collect::<Vec<_>>()
     };
     assert_eq!((subjects(&week["new"]), &week["resolved"]), (vec![json!("/setup")], &json!([])));
-    assert_eq!(week["merges"].as_array().unwrap().len(), 1);
+    assert_eq!((&week["newTotal"], &week["resolvedTotal"]), (&json!(1), &json!(0)));
+    assert_eq!(week["merges"].as_array().unwrap().len(), 2);
     docs.advance_days(3);
     docs.refresh().await;
     assert_eq!(docs.state("/setup").await.0, "resolved");
