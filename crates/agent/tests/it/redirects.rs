@@ -85,7 +85,7 @@ async fn each_format_gets_the_redirect_and_passes_the_guard() {
     let in_page = "Add 1 redirect in 1 page";
     let hugo = "+aliases:\n+  - /setup/installing\n";
     check(story(&[("hugo.toml", "title = \"Acme\"\n")], "content/").await, in_page, hugo);
-    let jekyll = "+redirect_from:\n+  - /setup/installing\n";
+    let jekyll = "+redirect_from:\n+  - /setup/installing/\n";
     check(story(&[("_config.yml", "plugins:\n  - jekyll-redirect-from\n")], "").await, in_page, jekyll);
 }
 

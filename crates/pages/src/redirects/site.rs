@@ -1,5 +1,6 @@
 //! Finds the redirects of a site and where it keeps them, and adds new ones there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::files::{Files, FilesError, read_text};
@@ -202,7 +203,7 @@ impl SiteRedirects {
             let mut text = read_text(files, file)?.unwrap_or_default();
             let mut added = Vec::new();
             for redirect in redirects {
-                match front_matter::add(&text, key, &redirect.from) {
+                match front_matter::add(&text, key, &alias(key, &redirect.from)) {
                     Some(new) => {
                         text = new;
                         added.push(redirect.clone());
@@ -215,6 +216,16 @@ impl SiteRedirects {
             }
         }
         Ok(())
+    }
+}
+
+/// The address as the front matter has it. Of `/old`, Jekyll makes the file `old.html`, which few servers find for `/old/`;
+/// of `/old/`, it makes `old/index.html`, which they find for both.
+fn alias<'a>(key: &str, address: &'a str) -> Cow<'a, str> {
+    let is_file = address.rsplit('/').next().is_some_and(|name| name.is_empty() || name.contains('.'));
+    match key == "redirect_from" && !is_file {
+        true => Cow::Owned(format!("{address}/")),
+        false => Cow::Borrowed(address),
     }
 }
 

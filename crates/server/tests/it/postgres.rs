@@ -138,6 +138,7 @@ async fn the_loss_of_the_server_with_the_page_views_is_loud() {
     let refused = there.get(&team.key, &format!("/v1/analytics/{}/views", team.project.id)).await;
     assert_eq!((refused.status, refused.header("x-error-code")), (503, "views_elsewhere"));
     assert!(refused.body.contains(sentence), "{refused}");
+    here.clock.advance(SignedDuration::from_secs(61));
     here.app.views_owner.renew().await.unwrap();
     available(1).await;
     assert_eq!(there.get("", "/readyz").await.body, "ready\n");

@@ -176,7 +176,8 @@ impl DocsSite {
     /// The link of a pull request that changes pages for no finding.
     pub(super) async fn propose_change(&self) -> String {
         let created = format!("/v2/agent/{}/job", self.team.project.id);
-        let job = self.server.post(&self.team.key, &created, &json!({ "prompt": PROMPT })).await;
+        let prompt = "Replace \"one\" with \"uno\".";
+        let job = self.server.post(&self.team.key, &created, &json!({ "prompt": prompt })).await;
         self.finish(&job).await
     }
 

@@ -231,9 +231,9 @@ async fn a_closed_pull_request_dismisses_until_the_evidence_doubles() {
     let closed = json!("The pull request was closed without a merge");
     assert_eq!(docs.state("/setup").await, ("dismissed".into(), closed.clone()));
     docs.advance_days(1);
-    docs.request("/setup", 404, Class::Ai, 5).await;
+    docs.request("/setup", 404, Class::Ai, 45).await;
     docs.refresh().await;
-    assert_eq!(docs.state("/setup").await, ("dismissed".into(), closed), "6 grew to 11 requests");
+    assert_eq!(docs.state("/setup").await, ("dismissed".into(), closed), "26 expected, 51 came");
     docs.request("/setup", 404, Class::Ai, 1).await;
     docs.refresh().await;
     let open = docs.finding("/setup").await;
