@@ -4,7 +4,7 @@ use axum::Json as JsonResponse;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
-use findings::{Kind, Note, State as FindingStatus};
+use findings::{Kind, State as FindingStatus};
 use store::{Finding, FindingFilter, FindingId, FindingSort, HurtReaders, NewJob, Project, Prompt};
 use wire::{
     DismissFinding, Evidence, EvidenceDay, EvidencePath, EvidenceReferrer, FindingCount, FindingJob,
@@ -176,7 +176,7 @@ pub(super) fn finding(found: &Finding) -> wire::Finding {
         subject: found.subject.clone(),
         target: found.target.clone(),
         state: found.lifecycle.state.as_str().into(),
-        note: found.lifecycle.note.as_ref().map(note),
+        note: app::findings::note_sentence(&found.lifecycle),
         score: found.score as f64 / 1_000.0,
         human: found.human,
         ai: found.ai,
@@ -197,10 +197,6 @@ pub(super) fn finding(found: &Finding) -> wire::Finding {
         candidates: None,
         effect: None,
     }
-}
-
-fn note(note: &Note) -> String {
-    app::findings::note_sentence(note)
 }
 
 fn evidence(evidence: &findings::Evidence) -> Evidence {

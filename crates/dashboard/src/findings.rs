@@ -26,7 +26,8 @@ use super::view::{
 };
 use super::{PageError, page_with};
 use app::App;
-use app::findings::{kind_label, note_sentence, state_label};
+use app::findings::{FixError, counted, kind_label, note_sentence, state_label, suggested_prompt};
+use app::models::OFFLINE;
 use app::path::query_value;
 
 const PER_PAGE: u32 = 50;
@@ -98,6 +99,8 @@ async fn load_group(
         kind: kind.as_str(),
         title: kind_label(kind),
         meaning: meaning(kind),
+        counted: counted(kind),
+        needs_model: needs_model(&ctx.project, kind),
         rows: page.items.iter().map(|finding| row(app, &ctx.project, finding)).collect(),
         full_list,
         count,
@@ -127,7 +130,7 @@ fn link(project: &Project, finding: &Finding) -> FindingLink {
         subject: finding.subject.clone(),
         kind: kind_label(finding.kind),
         state: chip(finding.lifecycle.state),
-        note: finding.lifecycle.note.as_ref().map(note_sentence),
+        note: note_sentence(&finding.lifecycle),
     }
 }
 
@@ -145,6 +148,11 @@ fn chip(state: State) -> FindingChip {
         State::Dismissed => "plain",
     };
     FindingChip { label: state_label(state).to_lowercase(), class }
+}
+
+/// Whether only a language model can fix findings of this kind, and the project has none.
+fn needs_model(project: &Project, kind: Kind) -> bool {
+    suggested_prompt(kind, project.model != OFFLINE) == Err(FixError::NeedsModel)
 }
 
 fn meaning(kind: Kind) -> &'static str {

@@ -7,7 +7,9 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::sse::Event as SseEvent;
 use axum::response::{IntoResponse, Redirect, Response};
-use store::{Archived, Event, Finding, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Receipt, Status};
+use store::{
+    Archived, Event, Finding, Job, JobId, MAX_ENTRY_BYTES, NewJob, Prompt, Quotation, Receipt, Status,
+};
 
 use super::findings::load_fixed_findings;
 use super::jobs::{
@@ -229,12 +231,16 @@ async fn job_page(
         fixes: load_fixed_findings(app, ctx, &job).await?,
         href: own_href,
         prompt: job.prompt,
-        quotations: job.context.into_iter().map(|quotation| (quotation.label, quotation.text)).collect(),
+        quotations: job.context.into_iter().map(quoted).collect(),
         error: page_state.error,
         follow_up: page_state.typed,
         once: new_form_token(),
     };
     Ok(page_with(page_state.status, &page))
+}
+
+fn quoted(quotation: Quotation) -> (String, view::Quotation) {
+    (quotation.label, view::Quotation::new(&quotation.text))
 }
 
 /// Whether no worker has started since the job was created or got its last follow-up.

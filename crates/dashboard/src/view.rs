@@ -25,10 +25,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub(crate) use chart::Chart;
 pub(crate) use diff::{DiffFile, diff_files, truncate_files};
-pub(crate) use finding::{CountedPath, Finding, FindingStep, Fix};
+pub(crate) use finding::{CountedPath, Finding, FindingStep, Fix, Target};
 pub(crate) use findings::{
-    CountedLink, EffectRow, EffectSummary, FindingChip, FindingGroup, FindingLink, FindingRow, Findings,
-    FixedFindings, SourceHint,
+    CountedLink, EffectCell, EffectRow, EffectSummary, FindingChip, FindingGroup, FindingLink, FindingRow,
+    Findings, FixedFindings, SourceHint,
 };
 pub(crate) use form_message::FormMessage;
 pub(crate) use job::Job;
@@ -36,7 +36,7 @@ pub(crate) use numbers::{count, sentence, with_commas};
 pub(crate) use people::{
     AuditPage, AuditRow, InviteRow, Join, LinkSessionRow, MemberForm, MemberRow, MembersPage, SignedInMember,
 };
-pub(crate) use prose::{Block, blocks, headline};
+pub(crate) use prose::{Block, Quotation, blocks, headline};
 pub(crate) use readers::{
     LinkChoice, LiveLine, MergeRow, NoReaders, Panel, PathFilter, RangePicker, ReaderList, Readers, Row, Tile,
 };

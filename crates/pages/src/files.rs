@@ -102,10 +102,13 @@ pub struct Hit {
 
 /// The operations of an editor: list, read, search, write, move, delete.
 ///
-/// Paths are relative to the root of the repository. Only those under [`Files::root`] exist here.
+/// Paths are relative to the root of the repository. Only those under [`Files::root`] and those that
+/// [`PathIndex::allow`](crate::PathIndex::allow) permits exist here.
 pub trait Files {
     /// The docs folder, which `/` of the site stands for. Empty for the whole repository.
     fn root(&self) -> &str;
+    /// Files outside the docs folder that can have the redirects of the site. They can't be read or written.
+    fn redirects_outside(&self) -> &[String];
     /// The current regular files.
     fn paths(&self) -> Arc<Paths>;
     /// The current text of a file. Fails if it is not UTF-8, or is larger than [`MAX_TEXT_BYTES`].

@@ -6,6 +6,7 @@
 mod anchor_typos;
 mod anchors;
 mod check;
+mod code_spans;
 mod commonmark;
 mod constructs;
 mod destination;
@@ -46,6 +47,7 @@ mod word_list;
 
 pub use anchors::Heading;
 pub use check::{Problem, ProblemKind, added_problems, check, check_change};
+pub use code_spans::{LinePart, code_spans};
 pub use constructs::{
     Ambiguity, Attribute, Construct, ConstructKind, Element, Enclosure, Entry as DataEntry, Reading,
     ScalarType, Value as AttributeValue, constructs, is_plain_code, is_statement, split_info,

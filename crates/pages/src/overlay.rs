@@ -31,7 +31,7 @@ pub struct Overlay<T: Tree> {
 }
 
 impl<T: Tree> Overlay<T> {
-    /// Only paths under `docs_path` can be read or written. `None` is the whole repository.
+    /// Only paths under `docs_path` can be read or written. `None` is the whole repository. See also [`PathIndex::allow`].
     pub fn new(tree: T, docs_path: Option<&str>) -> Result<Self, FilesError> {
         let index = Arc::new(PathIndex::new(&tree, docs_path)?);
         Ok(Self::with_index(tree, index))
@@ -96,7 +96,7 @@ impl<T: Tree> Overlay<T> {
     /// The checks for every operation on a path.
     fn check_path(&self, path: &str) -> Result<(), FilesError> {
         path::check(path).map_err(|why| FilesError::refused(path, why))?;
-        if path::below(path, &self.index.root).is_none() {
+        if path::below(path, &self.index.root).is_none() && !self.index.kinds.contains_key(path) {
             return Err(FilesError::refused(
                 path,
                 format!("it is outside the docs folder {:?}", self.index.root),
@@ -191,6 +191,10 @@ impl<T: Tree> Overlay<T> {
 impl<T: Tree> Files for Overlay<T> {
     fn root(&self) -> &str {
         &self.index.root
+    }
+
+    fn redirects_outside(&self) -> &[String] {
+        &self.index.outside
     }
 
     fn paths(&self) -> Arc<Paths> {

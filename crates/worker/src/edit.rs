@@ -155,7 +155,8 @@ fn spent_by_earlier_attempts(app: &Shared, lease: &Lease, task: &EditTask) -> Sp
 async fn edit(task: EditTask, mut steps: Steps) -> Result<EditResult, Stop> {
     let (project, docs_path) = (&steps.lease.job.project, task.docs_path.as_deref());
     let index = steps.app.path_indexes.get_or_build(project, docs_path, &task.tree);
-    let mut files = Overlay::with_index(task.tree, index.map_err(AgentError::from)?);
+    let index = index.map_err(AgentError::from)?.allow(|path| task.policy.allow.permits(path));
+    let mut files = Overlay::with_index(task.tree, index);
     let agent_task = Task {
         prompt: task.prompt,
         instructions: &task.instructions,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::{Allow, Change, Instructions, Policy, Refusal, Report, Rule};
-use pages::{Edits, Files, Overlay};
+use pages::{Edits, Files, Overlay, PathIndex};
 use store::{Project, ProjectId};
 
 use super::edit::EditResult;
@@ -93,7 +93,7 @@ pub(super) fn judge(
         let has_secret = refusals.iter().any(|refusal| refusal.rule == Rule::Secret);
         let diff = match has_secret {
             true => String::new(),
-            false => render_diff(tree, policy.docs_path.as_deref(), &result.edits),
+            false => render_diff(tree, policy, &result.edits),
         };
         return Err(Stop::Aborted { sentence, diff, spent: result.spent });
     }
@@ -102,8 +102,10 @@ pub(super) fn judge(
 }
 
 /// The change as a diff, for people who want to know why it wasn't published.
-fn render_diff(tree: CommitTree, docs_path: Option<&str>, edits: &Edits) -> String {
-    let Ok(mut files) = Overlay::new(tree, docs_path) else { return String::new() };
+fn render_diff(tree: CommitTree, policy: &GuardPolicy, edits: &Edits) -> String {
+    let Ok(index) = PathIndex::new(&tree, policy.docs_path.as_deref()) else { return String::new() };
+    let index = Arc::new(index).allow(|path| policy.allow.permits(path));
+    let mut files = Overlay::with_index(tree, index);
     for (path, text) in &edits.0 {
         let _ = match text {
             Some(bytes) => files.write(path, String::from_utf8_lossy(bytes).into_owned()),

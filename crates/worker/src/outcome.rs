@@ -128,7 +128,9 @@ pub(super) fn unchanged_ending(job: &Job, pull: Option<PullRequest>, report: Val
         return completed_ending(pull.clone(), report);
     }
     let adopted = pull.as_ref().map(|pull| format!("pull request #{} stays as it was", pull.number));
-    let why = report["summary"].as_str().and_then(|summary| summary.trim().strip_prefix(OFFLINE_UNCHANGED));
+    // The first line only: lists of redirects can follow it.
+    let first_line = report["summary"].as_str().and_then(|summary| summary.trim().lines().next());
+    let why = first_line.and_then(|line| line.strip_prefix(OFFLINE_UNCHANGED));
     let why = why.filter(|_| job.model == OFFLINE).map(|why| why.trim_end_matches('.').to_owned());
     let message = match (&job.pr_link, adopted) {
         (Some(_), _) => "No further changes were needed; the pull request stays as it was".to_owned(),

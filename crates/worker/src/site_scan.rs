@@ -1,15 +1,17 @@
 //! Scans the docs of projects: their pages, redirects, dead links and history. Findings need them.
 //!
-//! Any worker takes the next scan that is due. A scan whose commit and docs folder are the same as last time reads
-//! nothing.
+//! Any worker takes the next scan that is due. A scan whose commit, docs folder, and allowed files are the same as last
+//! time reads nothing.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use agent::Allow;
 use app::findings::{ScannedPage, SiteScan, day_of_second};
 use forge::{Cache, History, Host, Oid};
 use pages::redirects::SiteRedirects;
-use pages::{Overlay, broken_links};
+use pages::{Overlay, PathIndex, broken_links};
 use store::{Chore, ChoreLease, Project};
 use tokio_util::sync::CancellationToken;
 
@@ -62,9 +64,9 @@ async fn scan_project(app: &Shared, lease: &ChoreLease) -> anyhow::Result<()> {
         return Ok(());
     }
     let tree = CommitTree::new(cache.snapshot_on_demand(&commit, &host.remote())?);
-    let (docs_path, read) = (project.docs_path.clone(), tree.clone());
+    let (scanned, read) = (project.clone(), tree.clone());
     // Reading thousands of pages takes long.
-    let scan = tokio::task::spawn_blocking(move || scan_tree(tree, docs_path)).await??;
+    let scan = tokio::task::spawn_blocking(move || scan_tree(tree, &scanned)).await??;
     if read.check().is_err() {
         anyhow::bail!("the repository can't be read now");
     }
@@ -90,11 +92,17 @@ async fn fetch_base(project: &Project, host: &dyn Host, cache: &Cache) -> forge:
 async fn is_scanned(app: &Shared, project: &Project, commit: &Oid) -> anyhow::Result<bool> {
     let Some(last) = app.findings.site_scan(&project.id).await? else { return Ok(false) };
     let scan: Option<SiteScan> = serde_json::from_str(&last.scan).ok();
-    Ok(last.commit == commit.as_str() && scan.is_some_and(|scan| scan.docs_path == project.docs_path))
+    let has_same_files = |scan: SiteScan| {
+        (scan.docs_path, scan.allow_paths) == (project.docs_path.clone(), project.allow_paths.clone())
+    };
+    Ok(last.commit == commit.as_str() && scan.is_some_and(has_same_files))
 }
 
-fn scan_tree(tree: CommitTree, docs_path: Option<String>) -> anyhow::Result<SiteScan> {
-    let files = Overlay::new(tree, docs_path.as_deref())?;
+fn scan_tree(tree: CommitTree, project: &Project) -> anyhow::Result<SiteScan> {
+    // Globs that can't be parsed allow nothing.
+    let allow = Allow::parse(project.allow_paths.iter().map(String::as_str)).unwrap_or_default();
+    let index = Arc::new(PathIndex::new(&tree, project.docs_path.as_deref())?);
+    let files = Overlay::with_index(tree, index.allow(|path| allow.permits(path)));
     pages::prefetch(&files, &pages::pages(&files))?;
     let site = SiteRedirects::read(&files)?;
     let paths: HashMap<&str, &str> =
@@ -116,7 +124,8 @@ fn scan_tree(tree: CommitTree, docs_path: Option<String>) -> anyhow::Result<Site
         redirects: redirects.collect(),
         dead_links: dead_links.collect(),
         renames: Vec::new(),
-        docs_path,
+        docs_path: project.docs_path.clone(),
+        allow_paths: project.allow_paths.clone(),
     })
 }
 

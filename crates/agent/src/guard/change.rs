@@ -46,7 +46,7 @@ impl Allow {
         set.build().map(Self)
     }
 
-    pub(super) fn permits(&self, path: &str) -> bool {
+    pub fn permits(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn fix(run: &mut Run<'_>, selected: &[String], outcome: &mut Outcome)
             by_file.entry(link.file.clone()).or_default().push(link);
         }
     }
+    outcome.broken_links = by_file.values().map(Vec::len).sum();
     for (file, links) in by_file {
         let (text, _) = run.open(&file)?;
         let mut changes = Vec::new();

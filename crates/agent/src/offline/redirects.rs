@@ -33,7 +33,7 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
     let plan = plan(&site, run.history.unwrap_or(&no_history), &paths);
     let left = write(run, &site, &plan.certain, outcome)?;
     if !left.is_empty() {
-        list_for_a_person(&left, outcome);
+        list_for_a_person(run, &left, outcome);
     }
     add_notes(run, site.notes, plan, outcome);
     Ok(())
@@ -67,13 +67,32 @@ fn write(
 }
 
 /// The summary gets the redirects that Docwright can't write, for several servers.
-fn list_for_a_person(left: &[Redirect], outcome: &mut Outcome) {
+fn list_for_a_person(run: &Run<'_>, left: &[Redirect], outcome: &mut Outcome) {
+    outcome.left_redirects = left.len();
     let redirects = count(left.len(), "redirect has", "redirects have");
-    outcome.notes.push(format!(
-        "{redirects} a certain target, but this site has no list of redirects that the offline editor can extend. Add \
-        the lines from the summary to the settings of your web server."
-    ));
+    outcome.notes.push(match outside_docs_note(run) {
+        Some(outside) => format!("{redirects} a certain target, but {outside}"),
+        None => format!(
+            "{redirects} a certain target, but this site has no list of redirects that the offline editor can extend. \
+            Add the lines from the summary to the settings of your web server."
+        ),
+    });
     outcome.appendix = format!("\n{}\n", snippets(left).join("\n\n"));
+}
+
+/// How to let jobs change the file with the redirects, if it's outside the docs folder.
+fn outside_docs_note(run: &Run<'_>) -> Option<String> {
+    let files = run.files.redirects_outside();
+    let (first, all) = (files.first()?, files.iter().map(|file| code(file)).collect::<Vec<_>>());
+    let verb = if all.len() == 1 { "is" } else { "are" };
+    let which = if all.len() == 1 { "it" } else { "the file that has your redirects" };
+    let command = code(&format!("docwright project update PROJECT --allow-path {first}"));
+    Some(format!(
+        "{} {verb} outside the docs folder {}; allow {which} with {command} (repeat the flag for globs that are already \
+        allowed), and retry the job. Or add the lines from the summary to the settings of your web server.",
+        all.join(" and "),
+        code(run.files.root()),
+    ))
 }
 
 fn add_notes(run: &mut Run<'_>, notes: Vec<String>, plan: Plan, outcome: &mut Outcome) {

@@ -26,17 +26,30 @@ pub(super) struct Outcome {
     pub(super) linked_headings: usize,
     /// Pages with words that look misspelled, but that don't seem to be in English.
     pub(super) not_english: Vec<String>,
+    /// The number of broken links on the selected pages.
+    pub(super) broken_links: usize,
     /// The number of addresses that redirects were asked for.
     pub(super) asked_paths: usize,
+    /// The number of redirects with a certain target that a person must add.
+    pub(super) left_redirects: usize,
     /// Markdown behind the summary.
     pub(super) appendix: String,
 }
 
 impl Outcome {
     pub(super) fn new(command: Command) -> Self {
-        let (files, notes, unmatched, not_english) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        let appendix = String::new();
-        Self { command, files, notes, unmatched, linked_headings: 0, not_english, asked_paths: 0, appendix }
+        Self {
+            command,
+            files: BTreeMap::new(),
+            notes: Vec::new(),
+            unmatched: Vec::new(),
+            linked_headings: 0,
+            not_english: Vec::new(),
+            broken_links: 0,
+            asked_paths: 0,
+            left_redirects: 0,
+            appendix: String::new(),
+        }
     }
 
     fn change_count(&self) -> usize {
@@ -152,7 +165,8 @@ fn unchanged_summary(outcomes: &[Outcome]) -> String {
             format!("{} was found nowhere that could be changed", code(&replace.old))
         }
         Command::Bump(bump) => format!("version {} was found nowhere that could be changed", code(&bump.old)),
-        Command::FixLinks => "no link could be fixed with certainty".to_owned(),
+        Command::FixLinks if outcome.broken_links == 0 => "no link is broken".to_owned(),
+        Command::FixLinks => "no broken link has a certain target".to_owned(),
         Command::FixSpelling if !outcome.not_english.is_empty() => {
             "the words that look misspelled are in pages that don't seem to be in English".to_owned()
         }
@@ -160,7 +174,11 @@ fn unchanged_summary(outcomes: &[Outcome]) -> String {
         Command::AddRedirects(_) if outcome.asked_paths == 0 => {
             "the prompt names no address that needs a redirect".to_owned()
         }
-        Command::AddRedirects(_) => "no redirect could be written with certainty".to_owned(),
+        Command::AddRedirects(_) if outcome.left_redirects > 0 => {
+            "the offline editor can't write the redirects of this site, so add the lines below yourself"
+                .to_owned()
+        }
+        Command::AddRedirects(_) => "no redirect has a certain target".to_owned(),
     });
     format!("Nothing was changed: {}.\n", reasons.collect::<Vec<_>>().join("; "))
 }

@@ -45,11 +45,18 @@ async fn a_link_with_two_candidates_is_not_changed() {
     let files = [("a.md", "[x](old/setup.md)\n"), ("b/setup.md", "# B\n"), ("c/setup.md", "# C\n")];
     let edited = edit(&files, "fix links").await;
     assert_eq!(edited.diff, "");
-    assert_eq!(edited.report.summary, "Nothing was changed: no link could be fixed with certainty.\n");
+    assert_eq!(edited.report.summary, "Nothing was changed: no broken link has a certain target.\n");
     assert_eq!(
         edited.report.notes,
         ["a.md:1: `old/setup.md` leads to no page; it might mean `b/setup.md` or `c/setup.md`."]
     );
+}
+
+#[tokio::test]
+async fn without_broken_links_one_sentence_says_so() {
+    let edited = edit(&[("a.md", "[x](b.md)\n"), ("b.md", "# B\n")], "Fix broken links and anchors.").await;
+    assert_eq!(edited.report.summary, "Nothing was changed: no link is broken.\n");
+    assert!(edited.report.notes.is_empty(), "{:?}", edited.report.notes);
 }
 
 #[tokio::test]

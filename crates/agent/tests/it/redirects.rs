@@ -1,8 +1,10 @@
 //! Tests redirects by the offline editor, in every format of a site. The guard judges each change.
 
-use agent::{Editor, Offline, Policy, Prompt, PromptPart, Report, Task, Vocabulary, judge};
+use std::sync::Arc;
+
+use agent::{Allow, Editor, Offline, Policy, Prompt, PromptPart, Report, Task, Vocabulary, judge};
 use pages::redirects::{History, Rename};
-use pages::{Files, MemoryTree, Overlay};
+use pages::{Files, MemoryTree, Overlay, PathIndex};
 
 use crate::Steps;
 
@@ -105,6 +107,40 @@ async fn without_a_list_of_redirects_a_person_gets_lines_for_the_server() {
 }
 
 #[tokio::test]
+async fn a_list_of_redirects_outside_the_docs_folder_is_named_and_can_be_allowed() {
+    let settings = "plugins:\n  - redirects:\n      redirect_maps:\n        old.md: index.md\n";
+    let tree = || {
+        MemoryTree::new([
+            ("mkdocs.yml", settings),
+            ("docs/index.md", "# Home\n"),
+            ("docs/guides/install.md", "# Install\n"),
+        ])
+    };
+    let rename = ("docs/setup/installing.md", "docs/guides/install.md");
+    let rename = Rename { date: 1, from: rename.0.into(), to: rename.1.into() };
+    let history = History { renames: vec![rename], removed: Vec::new() };
+    let index = Arc::new(PathIndex::new(&tree(), Some("docs")).unwrap());
+    let prompt = || Prompt::instruction("Add redirects for `/setup/installing`.");
+    let task =
+        || Task { prompt: prompt(), history: Some(&history), docs_path: Some("docs"), ..Task::default() };
+    let mut files = Overlay::with_index(tree(), index.clone());
+    let report = Offline.edit(&task(), &mut files, &mut Steps::default()).await.unwrap();
+    assert!(files.changed().is_empty(), "{report:?}");
+    let note = "1 redirect has a certain target, but `mkdocs.yml` is outside the docs folder `docs`; allow it with \
+                `docwright project update PROJECT --allow-path mkdocs.yml`";
+    assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
+    assert!(report.summary.starts_with(
+        "Nothing was changed: the offline editor can't write the redirects of this site, so add the lines below yourself.\n"
+    ));
+
+    let allow = Allow::parse(["mkdocs.yml"]).unwrap();
+    let mut files = Overlay::with_index(tree(), index.allow(|path| allow.permits(path)));
+    let report = Offline.edit(&Task { allow, ..task() }, &mut files, &mut Steps::default()).await.unwrap();
+    assert_eq!(files.changed(), ["mkdocs.yml"], "{report:?}");
+    assert!(files.diff().unwrap().contains("+        setup/installing.md: guides/install.md"));
+}
+
+#[tokio::test]
 async fn docusaurus_redirects_in_a_script_are_listed() {
     let config = "module.exports = {\n  plugins: [\n    ['@docusaurus/plugin-client-redirects', { redirects: [] }],\n  ],\n};\n";
     let (report, lines) = story(&[("docusaurus.config.js", config)], "docs/").await;
@@ -133,7 +169,7 @@ async fn uncertain_addresses_are_listed_with_candidates() {
     assert_eq!(lines, "");
     assert!(report.notes[0].contains("Candidates: `/a/webhooks` ("), "{:?}", report.notes);
     assert!(report.notes[0].contains("`/b/webhooks` ("), "{:?}", report.notes);
-    assert_eq!(report.summary, "Nothing was changed: no redirect could be written with certainty.\n");
+    assert_eq!(report.summary, "Nothing was changed: no redirect has a certain target.\n");
 }
 
 #[tokio::test]

@@ -18,8 +18,10 @@ const MAX_PAGES: usize = 10;
 pub enum FixError {
     #[error("choose at least one finding")]
     Empty,
-    #[error("choose at most {MAX_FINDINGS_PER_JOB} findings for one job, got {0}")]
-    TooMany(usize),
+    #[error(
+        "one job can fix at most {MAX_FINDINGS_PER_JOB} findings; choose fewer, and create another job for the rest"
+    )]
+    TooMany,
     #[error(
         "one job can fix paths that are not found or moved, or dead links, or stale pages; choose findings of one of these groups"
     )]
@@ -78,7 +80,7 @@ impl Task {
 pub fn validate_selection(findings: &[Finding]) -> Result<(), FixError> {
     let Some(first) = findings.first() else { return Err(FixError::Empty) };
     if findings.len() > MAX_FINDINGS_PER_JOB {
-        return Err(FixError::TooMany(findings.len()));
+        return Err(FixError::TooMany);
     }
     if findings.iter().any(|finding| Task::of(finding.kind) != Task::of(first.kind)) {
         return Err(FixError::MixedKinds);

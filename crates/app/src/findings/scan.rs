@@ -19,6 +19,8 @@ const MAX_ENTRIES: usize = 20_000;
 pub struct SiteScan {
     /// The docs folder that the paths are relative to.
     pub docs_path: Option<String>,
+    /// The globs of files outside the docs folder that the scan could read.
+    pub allow_paths: Vec<String>,
     /// The folder of the repository that `/` of the site stands for.
     pub root: String,
     pub pages: Vec<ScannedPage>,

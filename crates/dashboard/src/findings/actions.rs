@@ -52,9 +52,11 @@ pub(crate) async fn create_job(
 }
 
 fn selected(fields: &FormFields) -> Vec<FindingId> {
-    let mut ids = match fields.trimmed("only") {
-        Some(only) => vec![only],
-        None => fields.all("finding"),
+    let mut ids = match (fields.trimmed("only"), fields.trimmed("shown")) {
+        (Some(only), _) => vec![only],
+        // The button for all findings of a list has their ids.
+        (None, Some(shown)) => shown.split(' ').map(str::to_owned).collect(),
+        (None, None) => fields.all("finding"),
     };
     ids.sort_unstable();
     ids.dedup();

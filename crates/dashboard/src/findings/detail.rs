@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State as Extract;
 use axum::response::Response;
-use findings::{Day, State};
+use findings::{Day, Note, State};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use store::{Finding, FindingId};
@@ -14,10 +14,12 @@ use super::{chip, effect, meaning};
 use crate::jobs::{self, new_form_token};
 use crate::readers::{day_of, day_start};
 use crate::session::{ProjectContext, ResourceId};
-use crate::view::{self, Chart, CountedPath, FindingStep, Fix, PullRef, Section, count, with_commas};
+use crate::view::{self, Chart, CountedPath, FindingStep, Fix, PullRef, Section, Target, count, with_commas};
 use crate::{PageError, not_found_page, page};
 use app::App;
-use app::findings::{effect_of_finding, find_candidates, kind_label, note_sentence, suggested_prompt};
+use app::findings::{
+    counted, effect_of_finding, find_candidates, kind_label, note_sentence, suggested_prompt,
+};
 use app::models::OFFLINE;
 
 /// The days that the chart shows at most.
@@ -58,15 +60,18 @@ pub(super) async fn finding_page(
         kind: kind_label(finding.kind),
         meaning: meaning(finding.kind),
         state: chip(lifecycle.state),
-        note: lifecycle.note.as_ref().map(note_sentence),
-        measure: if finding.kind.counts_failures() { "requests" } else { "views" },
+        note: note_sentence(lifecycle),
+        counted: counted(finding.kind),
         human: finding.human,
         ai: finding.ai,
         window_days: settings.window_days,
         steps,
         awaits_effect: app.stores_views() && lifecycle.merged_on.is_some() && effect.is_none(),
         effect: effect.as_ref().map(effect::summary),
-        candidates: candidates.into_iter().map(|found| (found.path, found.reason)).collect(),
+        candidates: candidates
+            .into_iter()
+            .map(|found| Target { path: found.path, reason: found.reason })
+            .collect(),
         chart,
         paths: evidence.members.into_iter().map(path).collect(),
         more_paths: evidence.more_members,
@@ -96,6 +101,10 @@ fn steps(app: &App, ctx: &ProjectContext, finding: &Finding) -> Vec<FindingStep>
         .job
         .as_ref()
         .map(|job| FindingStep { job: Some(jobs::href(&ctx.project, &job.id)), ..step("Job created", None) });
+    let shipped = match is_assumed_live(finding) {
+        true => "Counts as live, because no view showed the change",
+        false => "Shipped",
+    };
     let last = match lifecycle.state {
         State::Resolved => Some("Resolved"),
         State::Persists => Some("Persists"),
@@ -109,12 +118,17 @@ fn steps(app: &App, ctx: &ProjectContext, finding: &Finding) -> Vec<FindingStep>
         job,
         pull.map(|pull| FindingStep { pull: Some(pull), ..step("Pull request", None) }),
         lifecycle.merged_on.map(|day| step("Merged", Some(day))),
-        lifecycle.shipped_on.map(|day| step("Shipped", Some(day))),
+        lifecycle.shipped_on.map(|day| step(shipped, Some(day))),
         last.map(|what| step(what, Some(lifecycle.since))),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Whether it counts as live because the delay passed, and not because a view showed the change.
+fn is_assumed_live(finding: &Finding) -> bool {
+    matches!(finding.lifecycle.note, Some(Note::NotSeenLive))
 }
 
 fn fix(ctx: &ProjectContext, finding: &Finding) -> Fix {
@@ -141,7 +155,8 @@ fn chart(app: &App, finding: &Finding, window_days: u32) -> Option<Chart> {
         points.push(Point { at: day_start(day).as_millisecond(), reads });
         day = day.saturating_add(1.day());
     }
-    let marks: Vec<_> = [(finding.lifecycle.merged_on, "merged"), (finding.lifecycle.shipped_on, "shipped")]
+    let live = if is_assumed_live(finding) { "counts as live" } else { "shipped" };
+    let marks: Vec<_> = [(finding.lifecycle.merged_on, "merged"), (finding.lifecycle.shipped_on, live)]
         .into_iter()
         .filter_map(|(day, label)| Some((day_start(day?), label.to_owned())))
         .collect();

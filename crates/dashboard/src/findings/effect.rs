@@ -1,7 +1,7 @@
 //! Describes what merges did for readers, for the pages of findings, jobs and pull requests.
 
 use app::App;
-use app::findings::{MergeEffect, effect_of_job};
+use app::findings::{MergeEffect, effect_of_job, verdict_word};
 use findings::{Measure, Measured, Period};
 use jiff::civil::Date;
 use store::Job;
@@ -9,7 +9,7 @@ use store::Job;
 use super::link;
 use crate::PageError;
 use crate::session::ProjectContext;
-use crate::view::{EffectRow, EffectSummary, FixedFindings, with_commas};
+use crate::view::{EffectCell, EffectRow, EffectSummary, FixedFindings, with_commas};
 
 pub(super) fn summary(merge: &MergeEffect) -> EffectSummary {
     let effect = &merge.effect;
@@ -30,9 +30,12 @@ pub(super) fn summary(merge: &MergeEffect) -> EffectSummary {
     }
 }
 
-fn cell(column: &Measured, measure: Measure) -> String {
+fn cell(column: &Measured, measure: Measure) -> EffectCell {
     let change = column.get(measure);
-    format!("{} → {}", with_commas(change.before), with_commas(change.after))
+    EffectCell {
+        numbers: format!("{} → {}", with_commas(change.before), with_commas(change.after)),
+        verdict: verdict_word(measure, change.verdict),
+    }
 }
 
 fn days(period: Period) -> String {

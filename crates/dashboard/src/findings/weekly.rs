@@ -13,7 +13,9 @@ use crate::session::ProjectContext;
 use crate::view::{Link, Section, Tile, WeekList, WeekMerge, WeekRow, WeekTile, Weekly, with_commas};
 use crate::{PageError, jobs, page_with};
 use app::App;
-use app::findings::{JobEffect, Summary, WeekCount, WeekFindings, last_week, week_of, weekly_summary};
+use app::findings::{
+    JobEffect, Summary, WeekCount, WeekFindings, counted, last_week, week_of, weekly_summary,
+};
 use app::path::query_value;
 
 /// Views have no other years.
@@ -95,7 +97,7 @@ fn more(findings: &WeekFindings) -> Option<String> {
 
 fn row(ctx: &ProjectContext, finding: &Finding) -> WeekRow {
     let (human, ai) = (with_commas(finding.human), with_commas(finding.ai));
-    WeekRow { link: link(&ctx.project, finding), human, ai }
+    WeekRow { link: link(&ctx.project, finding), counted: counted(finding.kind), human, ai }
 }
 
 fn merge_of(ctx: &ProjectContext, merge: JobEffect) -> WeekMerge {

@@ -12,6 +12,8 @@ use crate::view::{LinkChoice, Panel, Row};
 use app::App;
 
 const COUNT_COLUMNS: &[&str] = &["Human", "AI", "All"];
+/// Views from an address that the operator publishes, and views from elsewhere. The rest is unknown.
+const AGENT_COLUMNS: &[&str] = &["All views", "Verified views", "Claimed views"];
 const NO_VIEWS: &str = "No views in this period. To see earlier views, choose more days.";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +96,7 @@ impl List {
             title,
             operation,
             name_column,
-            columns: if self == Self::Agents { &["Views"] } else { COUNT_COLUMNS },
+            columns: if self == Self::Agents { AGENT_COLUMNS } else { COUNT_COLUMNS },
             sorts: [(Sort::Human, "human"), (Sort::Ai, "AI"), (Sort::Total, "all")].map(sort).into(),
             rows,
             empty,
@@ -179,7 +181,7 @@ fn agents(agents: Vec<AgentCount>) -> Vec<Row> {
             name: agent.product,
             aside: Some(aside),
             href: None,
-            numbers: vec![agent.reads],
+            numbers: vec![agent.reads, agent.verified, agent.claimed],
             bar,
             job: None,
         }

@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::prose::{Span, spans};
 use super::{Chart, EffectSummary, FindingChip, PullRef, Section, Shell, with_commas};
 
 /// `/p/{projectId}/findings/{id}`
@@ -16,7 +17,7 @@ pub(crate) struct Finding {
     /// What the state alone doesn't say.
     pub(crate) note: Option<String>,
     /// Requests, or views of a page that exists.
-    pub(crate) measure: &'static str,
+    pub(crate) counted: &'static str,
     pub(crate) human: u64,
     pub(crate) ai: u64,
     pub(crate) window_days: u32,
@@ -24,8 +25,8 @@ pub(crate) struct Finding {
     pub(crate) effect: Option<EffectSummary>,
     /// The merge is too recent for an effect.
     pub(crate) awaits_effect: bool,
-    /// The path and the reason of each page that readers may have looked for.
-    pub(crate) candidates: Vec<(String, String)>,
+    /// The pages that readers may have looked for.
+    pub(crate) candidates: Vec<Target>,
     pub(crate) chart: Option<Chart>,
     pub(crate) paths: Vec<CountedPath>,
     pub(crate) more_paths: u64,
@@ -42,12 +43,28 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    fn note_spans(&self) -> Vec<Span> {
+        spans(self.note.as_deref().unwrap_or_default())
+    }
+
     fn human_requests(&self) -> String {
         with_commas(self.human)
     }
 
     fn ai_requests(&self) -> String {
         with_commas(self.ai)
+    }
+}
+
+/// A page that readers may have looked for, and why.
+pub(crate) struct Target {
+    pub(crate) path: String,
+    pub(crate) reason: String,
+}
+
+impl Target {
+    fn reason_spans(&self) -> Vec<Span> {
+        spans(&self.reason)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::prose::{MAX_OPEN_LINES, Span, spans};
 use super::{LinkChoice, PullRef, Section, Shell, with_commas};
 
 /// `/p/{projectId}/findings`
@@ -57,6 +58,10 @@ pub(crate) struct FindingGroup {
     pub(crate) title: &'static str,
     /// What the kind means for readers.
     pub(crate) meaning: &'static str,
+    /// What the numbers of the rows count.
+    pub(crate) counted: &'static str,
+    /// No job can be created, because the project has no language model.
+    pub(crate) needs_model: bool,
     pub(crate) rows: Vec<FindingRow>,
     /// The URL of the full list, if this list is truncated.
     pub(crate) full_list: Option<String>,
@@ -68,8 +73,17 @@ impl FindingGroup {
         with_commas(self.count)
     }
 
-    pub(super) fn has_waiting(&self) -> bool {
-        self.rows.iter().any(|row| row.waits)
+    /// The rows that a job can be created for.
+    pub(super) fn fixable(&self) -> impl Iterator<Item = &FindingRow> {
+        self.rows.iter().filter(|row| row.waits && !self.needs_model)
+    }
+
+    pub(super) fn fixable_ids(&self) -> String {
+        self.fixable().map(|row| row.id.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(super) fn lacks_model(&self) -> bool {
+        self.needs_model && self.rows.iter().any(|row| row.waits)
     }
 }
 
@@ -103,6 +117,12 @@ pub(crate) struct FindingLink {
     pub(crate) note: Option<String>,
 }
 
+impl FindingLink {
+    pub(super) fn note_spans(&self) -> Vec<Span> {
+        spans(self.note.as_deref().unwrap_or_default())
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct FindingChip {
     pub(crate) label: String,
@@ -131,7 +151,13 @@ pub(crate) struct EffectSummary {
 /// A measure with "before → after" of human, AI and all readers.
 pub(crate) struct EffectRow {
     pub(crate) measure: &'static str,
-    pub(crate) cells: Vec<String>,
+    pub(crate) cells: Vec<EffectCell>,
+}
+
+pub(crate) struct EffectCell {
+    pub(crate) numbers: String,
+    /// Whether the numbers differ by more than chance, in a word or two.
+    pub(crate) verdict: &'static str,
 }
 
 /// The findings that a job was created to fix, and the effect of its merge.
@@ -144,5 +170,9 @@ pub(crate) struct FixedFindings {
 impl FixedFindings {
     pub(super) fn is_empty(&self) -> bool {
         self.findings.is_empty() && self.effect.is_none()
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.findings.len() > MAX_OPEN_LINES
     }
 }

@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::prose::{Quotation, Span, spans};
 use super::{
     Block, DiffFile, DisplayTime, FixedFindings, JobResult, JobState, PullRef, Section, Shell, Step, count,
 };
@@ -26,8 +27,8 @@ pub(crate) struct Job {
     /// Tokens and their cost. `None` if no model was called.
     pub(crate) usage: Option<String>,
     pub(crate) prompt: String,
-    /// The quotations beside the prompt: label and text.
-    pub(crate) quotations: Vec<(String, String)>,
+    /// The quotations beside the prompt, with their labels.
+    pub(crate) quotations: Vec<(String, Quotation)>,
     pub(crate) steps: Vec<Step>,
     /// The job is active, and no worker has started it yet.
     pub(crate) is_waiting: bool,
@@ -73,8 +74,20 @@ impl Job {
             (JobState::Merged | JobState::Closed, Some(pull)) => {
                 format!("Pull request #{} was {}", pull.number, pull.state.label())
             }
+            // The summary below has the reason.
+            (JobState::NoChange, _) if !result.summary.is_empty() => {
+                result.reason.split_once(": ").map_or(&*result.reason, |(outcome, _)| outcome).to_owned()
+            }
             _ => result.reason.clone(),
         }
+    }
+
+    fn outcome_spans(&self, result: &JobResult) -> Vec<Span> {
+        spans(&self.outcome(result))
+    }
+
+    fn title_spans(&self) -> Vec<Span> {
+        spans(&self.shell.title)
     }
 
     /// What the person can do next.

@@ -4,6 +4,8 @@
 //! Everything else stays plain text. A template renders the blocks, so markup in the text never becomes HTML.
 
 const MAX_HEADLINE_CHARS: usize = 100;
+/// Longer lists and quotations are folded on the pages of jobs and pull requests.
+pub(super) const MAX_OPEN_LINES: usize = 10;
 
 /// Text, or code between backticks.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +22,30 @@ pub(crate) enum Block {
     /// One item per line.
     Quote(Vec<Vec<Span>>),
     Code(String),
+    /// A code block in a quote, which is how pull requests show quotations.
+    Quotation(Quotation),
+}
+
+/// The text of a quotation, line by line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Quotation(Vec<Vec<Span>>);
+
+impl Quotation {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.lines().map(spans).collect())
+    }
+
+    pub(super) fn line_count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.line_count() > MAX_OPEN_LINES
+    }
+
+    pub(super) fn lines(&self) -> &[Vec<Span>] {
+        &self.0
+    }
 }
 
 /// Splits a text into its blocks.
@@ -41,29 +67,10 @@ pub(crate) fn headline(text: &str) -> String {
     }
 }
 
-/// Splits a line at its pairs of backticks. An unpaired backtick is text.
+/// Splits a line into text and code.
 pub(super) fn spans(line: &str) -> Vec<Span> {
-    let mut spans = Vec::new();
-    let mut rest = line;
-    while let Some((before, code, after)) = split_code(rest) {
-        push(&mut spans, false, before);
-        push(&mut spans, true, code);
-        rest = after;
-    }
-    push(&mut spans, false, rest);
-    spans
-}
-
-fn split_code(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once('`')?;
-    let (code, after) = rest.split_once('`')?;
-    Some((before, code, after))
-}
-
-fn push(spans: &mut Vec<Span>, code: bool, text: &str) {
-    if !text.is_empty() {
-        spans.push(Span { code, text: text.to_owned() });
-    }
+    let span = |part: pages::LinePart<'_>| Span { code: part.is_code, text: part.text.to_owned() };
+    pages::code_spans(line).into_iter().map(span).collect()
 }
 
 /// The finished blocks, and the block that is being read.
@@ -74,12 +81,16 @@ struct BlockParser {
     list: Vec<Vec<Span>>,
     quote: Vec<Vec<Span>>,
     code: Option<String>,
+    /// The fence and the text of a code block in a quote.
+    quotation: Option<(String, String)>,
 }
 
 impl BlockParser {
     fn line(&mut self, line: &str) {
         let trimmed = line.trim();
-        if trimmed.starts_with("```") {
+        if self.quotation.is_some() {
+            self.quotation_line(trimmed);
+        } else if trimmed.starts_with("```") {
             let opening = self.code.is_none();
             self.close();
             self.code = opening.then(String::new);
@@ -98,9 +109,31 @@ impl BlockParser {
         } else if let Some(quoted) = trimmed.strip_prefix('>') {
             self.close_paragraph();
             self.close_list();
-            self.quote.push(spans(quoted.trim()));
+            match quoted.trim() {
+                fence if is_fence(fence) => {
+                    self.close_quote();
+                    self.quotation = Some((fence.to_owned(), String::new()));
+                }
+                quoted => self.quote.push(spans(quoted)),
+            }
         } else {
             self.text(trimmed);
+        }
+    }
+
+    /// Without another line of the quote, the code block ends, too.
+    fn quotation_line(&mut self, line: &str) {
+        let Some((fence, text)) = &mut self.quotation else { return };
+        match line.strip_prefix('>') {
+            Some(quoted) if quoted.trim() != fence => {
+                text.push_str(quoted.strip_prefix(' ').unwrap_or(quoted));
+                text.push('\n');
+            }
+            Some(_) => self.close_quotation(),
+            None => {
+                self.close_quotation();
+                self.line(line);
+            }
         }
     }
 
@@ -117,8 +150,15 @@ impl BlockParser {
         self.close_paragraph();
         self.close_list();
         self.close_quote();
+        self.close_quotation();
         if let Some(code) = self.code.take() {
             self.blocks.push(Block::Code(code));
+        }
+    }
+
+    fn close_quotation(&mut self) {
+        if let Some((_, text)) = self.quotation.take() {
+            self.blocks.push(Block::Quotation(Quotation::new(&text)));
         }
     }
 
@@ -140,6 +180,11 @@ impl BlockParser {
             self.blocks.push(Block::Quote(std::mem::take(&mut self.quote)));
         }
     }
+}
+
+/// Whether a line has only backticks, three or more.
+fn is_fence(line: &str) -> bool {
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'`')
 }
 
 fn heading(line: &str) -> Option<&str> {
@@ -170,6 +215,9 @@ mod tests {
                 format!("Q {}", lines.iter().map(|l| line(l)).collect::<Vec<_>>().join(", "))
             }
             Block::Code(code) => format!("C {code:?}"),
+            Block::Quotation(quotation) => {
+                format!("B {}", quotation.lines().iter().map(|l| line(l)).collect::<Vec<_>>().join(", "))
+            }
         };
         blocks(text).iter().map(block).collect::<Vec<_>>().join(" | ")
     }
@@ -196,10 +244,17 @@ mod tests {
         check("-5 degrees", "P -5 degrees");
         check("```sh\n# no heading\n\n- no item\n```\nx", "C \"# no heading\\n\\n- no item\\n\" | P x");
         check("text\n```\nnever closed", "P text | C \"never closed\\n\"");
-        check("a ` alone, and `` none", "P a < alone, and >` none");
+        check("a ` alone, and `` none", "P a ` alone, and `` none");
+        check("renamed to `` a`b ``", "P renamed to <a`b>");
         check("> one\n>two\n- item\nafter", "Q one, two | L item | P after");
         check("before\n> `one`\n\nafter", "P before | Q <one> | P after");
         check(">", "Q ");
+        check(
+            "Quoted from ` Findings `:\n\n> ```\n> Path: /a\n> \n> renamed to `/b`\n> ```\n\nafter",
+            "P Quoted from <Findings>: | B Path: /a, , renamed to </b> | P after",
+        );
+        check("> ```\n> never closed\nafter", "B never closed | P after");
+        check("> ````\n> ```\n> ````\n> quote", "B ``` | Q quote");
         check("windows\r\nlines", "P windows lines");
         check("<b>not bold</b>", "P <b>not bold</b>");
     }

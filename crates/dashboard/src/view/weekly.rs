@@ -41,6 +41,8 @@ pub(crate) struct WeekList {
 
 pub(crate) struct WeekRow {
     pub(crate) link: FindingLink,
+    /// What the numbers count.
+    pub(crate) counted: &'static str,
     pub(crate) human: String,
     pub(crate) ai: String,
 }

@@ -1,6 +1,8 @@
 //! The virtual tree: reads, edits and refusals.
 
-use pages::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay};
+use std::sync::Arc;
+
+use pages::{Edits, Files, FilesError, Kind, MAX_TEXT_BYTES, MemoryTree, Overlay, PathIndex};
 use proptest::prelude::*;
 
 use crate::{overlay, overlay_in};
@@ -37,6 +39,34 @@ fn edits_are_visible() {
         ("new/d.md", Some(b"d")),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_of_redirects_outside_the_docs_folder_can_be_allowed() {
+    let tree = || {
+        MemoryTree::new([
+            ("site/docs/a.md", "a\n"),
+            ("site/mkdocs.yml", "site_name: A\n"),
+            ("site/static/_redirects", "/a /b\n"),
+            ("other/vercel.json", "{}"),
+            ("README.md", "r\n"),
+        ])
+    };
+    let index = Arc::new(PathIndex::new(&tree(), Some("site/docs")).unwrap());
+    let mut files = Overlay::with_index(tree(), index.clone());
+    assert_eq!(files.redirects_outside(), ["site/mkdocs.yml", "site/static/_redirects"]);
+    assert_eq!(files.list(), ["site/docs/a.md"]);
+    check_refused(&mut files, "site/mkdocs.yml", "it is outside the docs folder");
+
+    let mut files = Overlay::with_index(tree(), index.allow(|path| path != "site/static/_redirects"));
+    assert_eq!(files.redirects_outside(), ["site/static/_redirects"]);
+    assert_eq!(files.list(), ["site/docs/a.md", "site/mkdocs.yml"]);
+    files.write("site/mkdocs.yml", "site_name: B\n".to_owned()).unwrap();
+    assert_eq!(files.read("site/mkdocs.yml").unwrap(), "site_name: B\n");
+    assert_eq!(files.before().read("site/mkdocs.yml").unwrap(), "site_name: A\n");
+    assert_eq!(files.changed(), ["site/mkdocs.yml"]);
+    // Only files of redirects: an allowed page stays outside.
+    check_refused(&mut files, "README.md", "it is outside the docs folder");
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub(super) fn pages(text: &str) -> Vec<(&'static str, String)> {
 
 /// The findings of a job.
 pub(super) fn fixes(text: &str) -> FixedFindings {
-    FixedFindings { findings: vec![link(text, "open", "bad")], effect: Some(effect(text)) }
+    let link = |_| link(text, "open", "bad");
+    FixedFindings { findings: (0..11).map(link).collect(), effect: Some(effect(text)) }
 }
 
 fn link(text: &str, label: &str, class: &'static str) -> FindingLink {
@@ -37,9 +38,13 @@ fn effect(text: &str) -> EffectSummary {
         after: text_or(text, "Nov 16 – Nov 29, 2026"),
         rows: vec![EffectRow {
             measure: "Not found",
-            cells: vec!["20 → 0".into(), "11 → 0".into(), "31 → 0".into()],
+            cells: ["20 → 0", "11 → 0", "31 → 0"].map(effect_cell).into(),
         }],
     }
+}
+
+fn effect_cell(numbers: &str) -> EffectCell {
+    EffectCell { numbers: numbers.into(), verdict: "fewer" }
 }
 
 fn pull_ref(text: &str) -> PullRef {
@@ -71,6 +76,8 @@ fn findings(text: &str) -> Findings {
             kind: "not-found",
             title: "Not found",
             meaning: "Readers ask for these paths, and get no page",
+            counted: "requests",
+            needs_model: false,
             rows: vec![row("a", "open", "bad", true), row("b", "in review", "wait", false)],
             full_list: Some(text_or(text, "/p/kettle-docs/findings?kind=not-found")),
             count: 12,
@@ -110,14 +117,17 @@ fn finding(text: &str, fix: Fix) -> Finding {
         meaning: "Readers ask for these paths, and get no page",
         state: FindingChip { label: text_or(text, "in review"), class: "wait" },
         note: Some(text_or(text, "Merged, not seen live yet")),
-        measure: "requests",
+        counted: "requests",
         human: 1_204,
         ai: 31,
         window_days: 30,
         steps: vec![step("First seen", false), step("Job created", true)],
         effect: Some(effect(text)),
         awaits_effect: false,
-        candidates: vec![(text_or(text, "/guides/install"), text_or(text, "differs in case"))],
+        candidates: vec![Target {
+            path: text_or(text, "/guides/install"),
+            reason: text_or(text, "the page was renamed to `/guides/install`"),
+        }],
         chart: Some(chart),
         paths: vec![CountedPath {
             path: text_or(text, "/guides/Install"),
@@ -136,7 +146,12 @@ fn finding(text: &str, fix: Fix) -> Finding {
 }
 
 fn weekly(text: &str) -> Weekly {
-    let row = || WeekRow { link: link(text, "open", "bad"), human: "1,204".into(), ai: "31".into() };
+    let row = || WeekRow {
+        link: link(text, "open", "bad"),
+        counted: "requests",
+        human: "1,204".into(),
+        ai: "31".into(),
+    };
     let tile = Tile {
         id: "week-views",
         name: "Views",

@@ -260,7 +260,10 @@ pub(super) fn job(text: &str, state: JobState) -> Job {
         duration: completed.then(|| text_or(text, "1.2 s")),
         usage: Some(text_or(text, "18,204 tokens, $0.07")),
         prompt,
-        quotations: vec![(text_or(text, "Page views"), text_or(text, "Path: /guides/old"))],
+        quotations: vec![(
+            text_or(text, "Page views"),
+            Quotation::new(&format!("{}{text}", "Path: /guides/old\n".repeat(11))),
+        )],
         is_waiting: false,
         full_diff: Some(text_or(text, "/p/kettle-docs/jobs/0199?all=1")),
         error: (text != ORDINARY).then(|| text.to_owned()),

@@ -145,14 +145,13 @@ async fn a_finding_persists_when_its_requests_continue() {
     assert_eq!(docs.state("/setup").await.0, "in-review");
     docs.advance_days(1);
     docs.refresh().await;
-    assert_eq!(docs.state("/setup").await, ("shipped".into(), json!("Merged, not seen live yet")));
+    let note =
+        json!(format!("Merged. No view showed the change, so it counts as live from {}", docs.today()));
+    assert_eq!(docs.state("/setup").await, ("shipped".into(), note.clone()));
     wait_for_the_judgment(&docs, 404).await;
     docs.refresh().await;
     let persists = docs.finding("/setup").await;
-    assert_eq!(
-        (&persists["state"], &persists["note"]),
-        (&json!("persists"), &json!("Merged, not seen live yet"))
-    );
+    assert_eq!((&persists["state"], &persists["note"]), (&json!("persists"), &note));
     assert_eq!(persists["mergedOn"], json!(merged_on.to_string()));
     check_recount(&docs, &persists["effect"]);
     let total = &persists["effect"]["total"]["notFound"];
