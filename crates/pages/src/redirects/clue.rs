@@ -18,15 +18,22 @@ pub(crate) enum ClueKind {
     SpelledAlike,
     RedirectTwin,
     Renamed,
+    /// To a page of a section, with a name without the words of the old one.
+    RenamedOtherwise,
     RenamedIntoFolder,
+    RenamedThenRedirected,
     RenamedThenNamed,
     ParallelEdition,
+    /// The redirects of other editions lead to several pages.
+    ParallelMixed,
     ParallelPrefix,
     ParallelName,
     FolderRule,
+    FolderRuleOften,
     FolderRuleOnce,
     FolderRuleMixed,
     FolderToPage,
+    FolderToPageOften,
     SpecificNameMoved,
     NameMoved,
     SpecificName,
@@ -56,52 +63,62 @@ impl ClueKind {
     fn group(self) -> Group {
         match self {
             Self::Renamed
+            | Self::RenamedOtherwise
             | Self::RenamedIntoFolder
+            | Self::RenamedThenRedirected
             | Self::RenamedThenNamed
             | Self::SameTitle
             | Self::SameHeadings => Group::History,
             Self::RedirectTwin
             | Self::ParallelEdition
+            | Self::ParallelMixed
             | Self::ParallelPrefix
             | Self::ParallelName
             | Self::FolderRule
+            | Self::FolderRuleOften
             | Self::FolderRuleOnce
             | Self::FolderRuleMixed
-            | Self::FolderToPage => Group::Redirects,
+            | Self::FolderToPage
+            | Self::FolderToPageOften => Group::Redirects,
             _ => Group::Names,
         }
     }
 
-    /// How often such a clue is right on sites whose people chose redirects.
+    /// How often such a clue is right on sites whose people chose redirects. `docs/redirects.md` names the sites.
     fn prior(self) -> f64 {
         match self {
             Self::SamePage => 0.99,
             Self::SpelledAlike => 0.98,
-            Self::RedirectTwin => 0.9,
-            Self::Renamed => 0.97,
+            Self::RedirectTwin => 0.8,
+            Self::Renamed => 0.975,
+            Self::RenamedOtherwise => 0.75,
             Self::RenamedIntoFolder => 0.7,
-            Self::RenamedThenNamed => 0.8,
+            Self::RenamedThenRedirected => 0.9,
+            Self::RenamedThenNamed => 0.5,
             Self::ParallelEdition => 0.97,
-            Self::ParallelPrefix => 0.97,
-            Self::FolderRule => 0.97,
-            Self::FolderRuleOnce => 0.9,
-            Self::FolderRuleMixed => 0.7,
-            Self::FolderToPage => 0.6,
-            Self::SpecificNameMoved => 0.955,
-            Self::SpecificName => 0.85,
-            Self::ParallelName => 0.7,
-            Self::NameMoved => 0.9,
+            Self::ParallelMixed => 0.5,
+            Self::ParallelPrefix => 0.95,
+            Self::ParallelName => 0.4,
+            Self::FolderRule => 0.975,
+            Self::FolderRuleOften => 0.99,
+            Self::FolderRuleOnce => 0.95,
+            Self::FolderRuleMixed => 0.5,
+            Self::FolderToPage => 0.8,
+            Self::FolderToPageOften => 0.93,
+            Self::SpecificNameMoved => 0.97,
+            Self::SpecificName => 0.87,
+            Self::NameMoved => 0.94,
             Self::NameNear => 0.85,
-            Self::NameElsewhere => 0.8,
-            Self::NameGeneric => 0.4,
-            Self::NameShared => 0.5,
-            Self::IndexOfFolder => 0.8,
-            Self::FolderIndex => 0.7,
-            Self::WordsContained => 0.7,
-            Self::WordsAlike => 0.4,
+            Self::NameElsewhere => 0.87,
+            Self::NameGeneric => 0.6,
+            Self::NameShared => 0.75,
+            Self::IndexOfFolder => 0.5,
+            Self::FolderIndex => 0.75,
+            Self::WordsContained => 0.8,
+            Self::WordsAlike => 0.15,
             Self::SameTitle => 0.8,
             Self::SameHeadings => 0.7,
-            Self::Section => 0.2,
+            Self::Section => 0.13,
         }
     }
 }
@@ -114,7 +131,7 @@ const AGREEMENT: f64 = 0.5;
 const RIVAL: f64 = 0.9;
 
 /// How reliable each kind of clue is on a site.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Reliability(HashMap<ClueKind, (usize, usize)>);
 
 impl Reliability {
@@ -123,6 +140,14 @@ impl Reliability {
         let (right, all) = self.0.entry(kind).or_default();
         *right += usize::from(is_right);
         *all += 1;
+    }
+
+    /// Takes a record back.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self, kind: ClueKind, is_right: bool) {
+        let (right, all) = self.0.entry(kind).or_default();
+        *right -= usize::from(is_right);
+        *all -= 1;
     }
 
     fn of(&self, kind: ClueKind) -> f64 {

@@ -60,9 +60,14 @@ impl Existing {
         }
     }
 
+    /// The place of the redirect from an address in `exact`.
+    pub(crate) fn index_of(&self, from: &str) -> Option<usize> {
+        self.by_source.get(from).copied()
+    }
+
     /// Where a redirect between two addresses leads.
     pub(crate) fn target_of(&self, from: &str) -> Option<&str> {
-        self.by_source.get(from).map(|index| self.exact[*index].to.as_str())
+        self.index_of(from).map(|index| self.exact[index].to.as_str())
     }
 
     /// Where a pattern leads.

@@ -2,6 +2,7 @@
 
 mod content;
 mod folders;
+mod lookup;
 mod names;
 mod parallel;
 mod renames;
@@ -14,8 +15,9 @@ use super::address::plain;
 use super::clue::{Clue, ClueKind, Reliability};
 use super::existing::{Existing, Redirect};
 use super::history::{History, RemovedPage};
-use super::site_pages::SitePages;
+use super::site_pages::{SitePages, is_shown};
 use crate::route;
+use lookup::Lookup;
 
 /// More redirects of a site say nothing more about it.
 const MAX_MEASURED: usize = 300;
@@ -35,11 +37,12 @@ pub struct Candidate {
 pub struct Matcher<'a> {
     pub(crate) pages: &'a SitePages,
     pub(crate) existing: Existing,
+    lookup: Lookup,
     /// The renames of each address, with the latest one first.
     renames: HashMap<String, Vec<(i64, String)>>,
     /// The removed pages by address: their titles and headings.
     removed: HashMap<String, &'a RemovedPage>,
-    reliability: Reliability,
+    pub(super) reliability: Reliability,
 }
 
 impl<'a> Matcher<'a> {
@@ -55,7 +58,9 @@ impl<'a> Matcher<'a> {
         renames.values_mut().for_each(|targets| targets.sort_by(|a, b| b.cmp(a)));
         let removed = history.removed.iter().filter_map(|page| Some((address(&page.path)?, page))).collect();
         let existing = Existing::new(redirects);
-        let mut matcher = Self { pages, existing, renames, removed, reliability: Reliability::default() };
+        let lookup = Lookup::new(&existing.exact, &pages.editions);
+        let reliability = Reliability::default();
+        let mut matcher = Self { pages, existing, lookup, renames, removed, reliability };
         matcher.reliability = matcher.measure();
         matcher
     }
@@ -65,27 +70,32 @@ impl<'a> Matcher<'a> {
         self.reliability.rank(self.clues(path))
     }
 
-    /// Measures each kind of clue with the redirects that the site has. The same redirect in several editions counts once.
+    /// Measures each kind of clue with the redirects that the site has.
     fn measure(&self) -> Reliability {
         let mut reliability = Reliability::default();
-        let mut seen = HashSet::new();
-        let redirects = self
-            .existing
-            .exact
-            .iter()
-            .filter(|redirect| seen.insert(self.pages.editions.rest(&redirect.from)));
-        let redirects: Vec<&Redirect> = redirects.collect();
-        for redirect in redirects.iter().step_by(redirects.len().div_ceil(MAX_MEASURED).max(1)) {
-            let Some(right) =
-                self.existing.follow(&redirect.to, &redirect.from).filter(|right| self.pages.has(right))
-            else {
-                continue;
-            };
-            let clues: HashSet<(ClueKind, String)> =
-                self.clues(&redirect.from).into_iter().map(|clue| (clue.kind, clue.target)).collect();
-            clues.into_iter().for_each(|(kind, target)| reliability.record(kind, target == right));
+        for redirect in self.measured() {
+            self.judge(redirect).into_iter().for_each(|(kind, is_right)| reliability.record(kind, is_right));
         }
         reliability
+    }
+
+    /// The redirects that show how reliable clues are. The same redirect in several editions counts once.
+    pub(super) fn measured(&self) -> Vec<&Redirect> {
+        let mut seen = HashSet::new();
+        let redirects = self.existing.exact.iter();
+        let redirects: Vec<&Redirect> =
+            redirects.filter(|redirect| seen.insert(self.pages.editions.rest(&redirect.from))).collect();
+        let step = redirects.len().div_ceil(MAX_MEASURED).max(1);
+        redirects.into_iter().step_by(step).collect()
+    }
+
+    /// Whether each clue for a redirect of the site is right.
+    pub(super) fn judge(&self, redirect: &Redirect) -> Vec<(ClueKind, bool)> {
+        let right = self.existing.follow(&redirect.to, &redirect.from);
+        let Some(right) = right.filter(|right| self.pages.has(right)) else { return Vec::new() };
+        let clues: HashSet<(ClueKind, String)> =
+            self.clues(&redirect.from).into_iter().map(|clue| (clue.kind, clue.target)).collect();
+        clues.into_iter().map(|(kind, target)| (kind, target == right)).collect()
     }
 
     pub(crate) fn clues(&self, path: &str) -> Vec<Clue> {
@@ -101,6 +111,12 @@ impl<'a> Matcher<'a> {
         clues
     }
 
+    /// Redirects of the site, without the one from `path` itself.
+    fn others<'m>(&'m self, path: &str, found: &'m [usize]) -> impl Iterator<Item = &'m Redirect> {
+        let own = self.existing.index_of(path);
+        found.iter().filter(move |index| Some(**index) != own).map(|index| &self.existing.exact[*index])
+    }
+
     /// Adds a clue if the target leads to a page in the end.
     fn add(&self, path: &str, target: &str, kind: ClueKind, reason: String, clues: &mut Vec<Clue>) {
         if let Some(target) = self.page(path, target) {
@@ -108,9 +124,9 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The page that `target` leads to in the end. `None` if that is none, or the asked address itself.
+    /// The page that `target` leads to in the end. `None` if that is none, only a part of pages, or the asked address itself.
     pub(crate) fn page(&self, path: &str, target: &str) -> Option<String> {
         let target = self.existing.follow(target, path)?;
-        (self.pages.has(&target) && target != path).then_some(target)
+        (self.pages.has(&target) && is_shown(&target) && target != path).then_some(target)
     }
 }

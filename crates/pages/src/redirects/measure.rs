@@ -1,14 +1,21 @@
 //! Measures the proposals against redirects that people chose.
 //!
 //! `DOCWRIGHT_REDIRECTS` names a folder with `SITE.redirects.tsv`, `SITE.pages.tsv` and perhaps `SITE.renames.tsv`.
-//! Each redirect is asked for with all the others as the redirects that the site has.
+//! Each redirect is asked for with all the others as the redirects that the site has. The last report is for all sites
+//! of the folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use super::clue::ClueKind;
+use super::clue::{ClueKind, Reliability};
+use super::plan::{can_be_written, is_of_no_page};
 use super::*;
+
+/// A site with more redirects is measured with every second or third one. Large sites would count for most otherwise.
+const MAX_ASKED: usize = 300;
+/// Fewer where each redirect needs a matcher of its own.
+const MAX_ASKED_WITHOUT_TWINS: usize = 60;
 
 struct Site {
     name: String,
@@ -59,10 +66,16 @@ fn read_site(folder: &Path, name: String) -> Site {
 #[ignore = "needs a folder of redirects, in DOCWRIGHT_REDIRECTS"]
 fn measure() {
     let folder = std::env::var("DOCWRIGHT_REDIRECTS").unwrap();
-    for site in read_sites(Path::new(&folder)) {
-        for others in [Others::All, Others::NoTwins, Others::None] {
-            report(&site, others);
+    let sites = read_sites(Path::new(&folder));
+    for others in [Others::All, Others::NoTwins, Others::None] {
+        let mut all = Report::default();
+        for site in &sites {
+            let report = measure_site(site, others);
+            report.print(&format!("{}, {others:?}", site.name));
+            report.print_wrong();
+            all.add(report);
         }
+        all.print(&format!("{} sites, {others:?}", sites.len()));
     }
 }
 
@@ -76,75 +89,164 @@ enum Others {
     None,
 }
 
-impl Others {
-    fn select(self, site: &Site, asked: &str) -> Vec<Redirect> {
-        let rest = |path: &str| site.pages.editions.rest(path).join("/");
-        let is_twin = |from: &str| {
-            let (from, asked) = (rest(from), rest(asked));
-            from.ends_with(&asked) || asked.ends_with(&from)
-        };
-        let is_kept = |other: &&Redirect| match self {
-            Self::All => other.from != asked,
-            Self::NoTwins => !is_twin(&other.from),
-            Self::None => false,
-        };
-        site.redirects.iter().filter(is_kept).cloned().collect()
+/// The redirects of a site that aren't those of the same page elsewhere.
+fn without_twins(site: &Site, asked: &str) -> Vec<Redirect> {
+    let rest = |path: &str| site.pages.editions.rest(path).join("/");
+    let is_twin = |from: &str| {
+        let (from, asked) = (rest(from), rest(asked));
+        from.ends_with(&asked) || asked.ends_with(&from)
+    };
+    site.redirects.iter().filter(|other| !is_twin(&other.from)).cloned().collect()
+}
+
+/// What was proposed for one redirect.
+struct Answer {
+    asked: Redirect,
+    target: String,
+    confidence: f64,
+    reason: String,
+    is_right: bool,
+    /// Whether the right target is one of the first three candidates.
+    is_among: bool,
+    is_written: bool,
+    /// Whether readers of the written redirect would come back to it, or whether it would hide a page.
+    is_harmful: bool,
+}
+
+#[derive(Default)]
+struct Report {
+    answers: Vec<Answer>,
+    /// How many clues of a kind were right, and how many there were.
+    kinds: BTreeMap<ClueKind, (usize, usize)>,
+    /// Redirects whose target is no page.
+    absent: usize,
+}
+
+fn measure_site(site: &Site, others: Others) -> Report {
+    let no_history = History::default();
+    let (known, history) = match others {
+        Others::None => (Vec::new(), &no_history),
+        _ => (site.redirects.clone(), &site.history),
+    };
+    let matcher = Matcher::new(&site.pages, &known, history, "");
+    let measured: HashSet<&str> = matcher.measured().iter().map(|redirect| redirect.from.as_str()).collect();
+    let mut report = Report::default();
+    let max_asked = if matches!(others, Others::NoTwins) { MAX_ASKED_WITHOUT_TWINS } else { MAX_ASKED };
+    let step = site.redirects.len().div_ceil(max_asked).max(1);
+    for asked in site.redirects.iter().step_by(step) {
+        if matches!(others, Others::NoTwins) {
+            let known = without_twins(site, &asked.from);
+            let matcher = Matcher::new(&site.pages, &known, history, "");
+            report.ask(&matcher, &matcher.reliability, asked);
+        } else {
+            // A matcher never uses the redirect from the address that is asked for, so only its record is taken back.
+            let mut reliability = matcher.reliability.clone();
+            if measured.contains(asked.from.as_str()) {
+                let records = matcher.judge(asked);
+                records.into_iter().for_each(|(kind, is_right)| reliability.forget(kind, is_right));
+            }
+            report.ask(&matcher, &reliability, asked);
+        }
+    }
+    report.answers.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    report
+}
+
+fn answer(matcher: &Matcher<'_>, reliability: &Reliability, asked: &Redirect, right: &str) -> Answer {
+    let from = address::plain(&asked.from);
+    let candidates = reliability.rank(matcher.clues(&from));
+    let is_among = candidates.iter().take(3).any(|candidate| candidate.target == right);
+    let best = candidates.into_iter().next();
+    let best = best.unwrap_or(Candidate { target: String::new(), confidence: 0.0, reason: String::new() });
+    let is_written = best.confidence >= CERTAIN
+        && !matcher.pages.has(&from)
+        && is_of_no_page(&from).is_none()
+        && can_be_written(matcher, &from);
+    let is_looped = matcher.existing.follow(&best.target, &from).as_deref() != Some(&best.target);
+    Answer {
+        asked: asked.clone(),
+        is_right: best.target == right,
+        is_among,
+        is_written,
+        is_harmful: is_written && (is_looped || matcher.pages.has(&from)),
+        confidence: best.confidence,
+        target: best.target,
+        reason: best.reason,
     }
 }
 
-fn report(site: &Site, others: Others) {
-    let no_history = History::default();
-    let history = if matches!(others, Others::None) { &no_history } else { &site.history };
-    let mut kinds: BTreeMap<ClueKind, (usize, usize)> = BTreeMap::new();
-    let mut answers = Vec::new();
-    let mut absent = 0;
-    for redirect in &site.redirects {
-        let right = address::plain(&redirect.to);
-        absent += usize::from(!site.pages.has(&right));
-        let known = others.select(site, &redirect.from);
-        let matcher = Matcher::new(&site.pages, &known, history, "");
+impl Report {
+    fn ask(&mut self, matcher: &Matcher<'_>, reliability: &Reliability, asked: &Redirect) {
+        let right = address::plain(&asked.to);
+        self.absent += usize::from(!matcher.pages.has(&right));
+        self.add_kinds(matcher, asked, &right);
+        self.answers.push(answer(matcher, reliability, asked, &right));
+    }
+
+    fn add_kinds(&mut self, matcher: &Matcher<'_>, asked: &Redirect, right: &str) {
         let mut seen = Vec::new();
-        for clue in matcher.clues(&redirect.from) {
+        for clue in matcher.clues(&asked.from) {
             if !seen.contains(&(clue.kind, clue.target.clone())) {
-                let count = kinds.entry(clue.kind).or_default();
+                let count = self.kinds.entry(clue.kind).or_default();
                 count.0 += usize::from(clue.target == right);
                 count.1 += 1;
                 seen.push((clue.kind, clue.target));
             }
         }
-        let candidates = matcher.candidates(&redirect.from);
-        let among = candidates.iter().take(3).any(|candidate| candidate.target == right);
-        let (target, confidence, reason) = candidates
-            .into_iter()
-            .next()
-            .map_or((String::new(), 0.0, String::new()), |c| (c.target, c.confidence, c.reason));
-        let is_right = target == right;
-        answers.push((confidence, is_right, among, redirect, target, reason));
     }
-    println!("== {}, {others:?}: {} pairs, {absent} with a target that is no page", site.name, answers.len());
-    for (kind, (right, all)) in kinds {
-        println!("  {kind:?}: {right} of {all}");
+
+    fn add(&mut self, other: Self) {
+        self.answers.extend(other.answers);
+        self.answers.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        self.absent += other.absent;
+        for (kind, (right, all)) in other.kinds {
+            let count = self.kinds.entry(kind).or_default();
+            (count.0, count.1) = (count.0 + right, count.1 + all);
+        }
     }
-    answers.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for share in [10, 20, 35, 40, 60, 100] {
-        let count = answers.len() * share / 100;
-        let right = answers[..count].iter().filter(|answer| answer.1).count();
+
+    fn print(&self, name: &str) {
+        let all = self.answers.len();
+        let count = |is: fn(&Answer) -> bool| self.answers.iter().filter(|answer| is(answer)).count();
+        let written = count(|answer| answer.is_written);
+        println!("== {name}: {all} pairs, {} with a target that is no page", self.absent);
         println!(
-            "  at {share}% written: {:.1}% right (confidence {:.3})",
-            100.0 * right as f64 / count as f64,
-            answers[count - 1].0
+            "  written: {written} ({:.0}%), {} right ({:.1}%), {} with a loop or a hidden page",
+            percent(written, all),
+            count(|answer| answer.is_written && answer.is_right),
+            percent(count(|answer| answer.is_written && answer.is_right), written),
+            count(|answer| answer.is_harmful)
         );
+        for (kind, (right, all)) in &self.kinds {
+            println!("  {kind:?}: {right} of {all}");
+        }
+        for share in [10, 20, 35, 40, 60, 100] {
+            let best = &self.answers[..(all * share / 100).max(1)];
+            let right = best.iter().filter(|answer| answer.is_right).count();
+            let level = best[best.len() - 1].confidence;
+            println!(
+                "  at {share}% written: {:.1}% right (confidence {level:.3})",
+                percent(right, best.len())
+            );
+        }
+        let among = count(|answer| answer.is_among);
+        println!("  among the first three candidates: {:.1}%", percent(among, all));
+        for level in [0.97, 0.96, 0.95, 0.94, 0.93, 0.9, 0.8] {
+            let certain = self.answers.iter().filter(|answer| answer.confidence >= level);
+            let (right, all) =
+                certain.fold((0, 0), |count, answer| (count.0 + usize::from(answer.is_right), count.1 + 1));
+            println!("  from {level}: {right} of {all} right");
+        }
     }
-    let among = answers.iter().filter(|answer| answer.2).count();
-    println!("  among the first three candidates: {:.1}%", 100.0 * among as f64 / answers.len() as f64);
-    for level in [0.97, 0.96, 0.95, 0.94, 0.93, 0.9, 0.8] {
-        let written: Vec<_> = answers.iter().filter(|answer| answer.0 >= level).collect();
-        let right = written.iter().filter(|answer| answer.1).count();
-        println!("  from {level}: {right} of {} right", written.len());
+
+    fn print_wrong(&self) {
+        for answer in self.answers.iter().filter(|answer| !answer.is_right && answer.confidence > 0.6) {
+            let Answer { asked, target, confidence, reason, .. } = answer;
+            println!("  {confidence:.3} {} -> {target} ({reason}), not {}", asked.from, asked.to);
+        }
     }
-    for (confidence, _, _, redirect, target, reason) in
-        answers.iter().filter(|answer| !answer.1 && answer.0 > 0.6)
-    {
-        println!("  {confidence:.3} {} -> {target} ({reason}), not {}", redirect.from, redirect.to);
-    }
+}
+
+fn percent(part: usize, all: usize) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
 }

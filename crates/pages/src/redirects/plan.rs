@@ -62,14 +62,19 @@ pub fn plan(site: &SiteRedirects, history: &History, paths: &[String]) -> Plan {
 
 /// Why an address needs no redirect, or can't have one.
 fn needs_none(matcher: &Matcher<'_>, path: &str) -> Option<&'static str> {
-    if path.len() > MAX_ADDRESS_BYTES || !is_plain(path) {
-        return Some("its form is not that of a page's address");
-    }
     if matcher.pages.has(path) {
         return Some("a page has this address");
     }
     if matcher.existing.target_of(path).is_some() || matcher.existing.pattern_target(path).is_some() {
         return Some("a redirect leads from it already");
+    }
+    is_of_no_page(path)
+}
+
+/// Why an address can't be that of a page.
+pub(super) fn is_of_no_page(path: &str) -> Option<&'static str> {
+    if path.len() > MAX_ADDRESS_BYTES || !is_plain(path) {
+        return Some("its form is not that of a page's address");
     }
     (served_paths::is_generated(path) || is_file(path)).then_some("it's the address of a file, not of a page")
 }
@@ -89,7 +94,7 @@ fn is_file(path: &str) -> bool {
 }
 
 /// Another form of a page's address, such as `/a.html`, can be the one that the server uses.
-fn can_be_written(matcher: &Matcher<'_>, path: &str) -> bool {
+pub(super) fn can_be_written(matcher: &Matcher<'_>, path: &str) -> bool {
     let bare = plain(bare(path));
     bare == path || !matcher.pages.has(&bare)
 }

@@ -99,6 +99,6 @@ pub(crate) fn page_words(page: &SitePage) -> HashSet<String> {
 }
 
 /// Whether a page can be read by itself. Names that begin with a dot or `_` are files for tools and parts of pages.
-fn is_shown(route: &str) -> bool {
+pub(crate) fn is_shown(route: &str) -> bool {
     !segments(route).any(|name| name.starts_with(['.', '_']) || name == "snippets")
 }

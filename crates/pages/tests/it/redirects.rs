@@ -207,7 +207,7 @@ fn targets_are_resolved_to_the_final_page() {
         renames: vec![
             rename(3, "b.mdx", "gone.mdx"),
             rename(1, "a.mdx", "b.mdx"),
-            rename(1, "p.mdx", "x/one.mdx"),
+            rename(1, "one.mdx", "x/one.mdx"),
             rename(1, "q.mdx", "loop.mdx"),
             rename(1, "r.mdx", "s.mdx"),
             rename(2, "s.mdx", "r.mdx"),
@@ -218,7 +218,7 @@ fn targets_are_resolved_to_the_final_page() {
         removed: vec![RemovedPage { path: "old.mdx".into(), title: Some("Z".into()), headings: Vec::new() }],
     };
     for (path, expected) in
-        [("/p", Some("/y/one")), ("/q", None), ("/r", None), ("/t", Some("/z")), ("/b", None), ("/c", None)]
+        [("/one", Some("/y/one")), ("/q", None), ("/r", None), ("/t", Some("/z")), ("/b", None), ("/c", None)]
     {
         assert_eq!(certain(&files, &history, path).as_deref(), expected, "{path}");
     }
@@ -237,6 +237,77 @@ fn other_languages_and_versions_show_the_way() {
     let none = History::default();
     assert_eq!(certain(&files, &none, "/fr/setup/ci").as_deref(), Some("/fr/deploy/pipelines"));
     assert_eq!(certain(&files, &none, "/setup/ci").as_deref(), Some("/deploy/pipelines"));
+}
+
+#[test]
+fn editions_that_disagree_leave_it_open() {
+    let redirects = r#"{"redirects": [
+        {"source": "/v1/setup/ci", "destination": "/deploy/pipelines"},
+        {"source": "/v2/setup/ci", "destination": "/start"}
+    ]}"#;
+    let files = [("docs.json", redirects), ("deploy/pipelines.mdx", "# X\n"), ("start.mdx", "# Y\n")];
+    assert_eq!(certain(&files, &History::default(), "/v3/setup/ci"), None);
+}
+
+/// A site with `/guide/sign-in` and `/guide/tokens`.
+fn certain_rename(landing_page: &str, from: &str, to: &str) -> Option<String> {
+    let files = [
+        ("docs.json", "{}"),
+        ("guide/sign-in.mdx", "---\ntitle: Log in\n---\n"),
+        ("guide/tokens.mdx", "# Access with tokens\n"),
+        ("guide/_note.mdx", "Note.\n"),
+        (landing_page, "# Guide\n"),
+    ];
+    let rename = Rename { date: 1, from: from.into(), to: to.into() };
+    certain(
+        &files,
+        &History { renames: vec![rename], removed: Vec::new() },
+        &format!("/{}", &from[..from.len() - 4]),
+    )
+}
+
+#[test]
+fn a_page_of_a_section_is_perhaps_only_a_part_of_the_old_page() {
+    #[track_caller]
+    fn check(landing_page: &str, from: &str, expected: Option<&str>) {
+        assert_eq!(certain_rename(landing_page, from, "guide/tokens.mdx").as_deref(), expected, "{from}");
+    }
+    check("guide/overview.mdx", "security.mdx", None);
+    check("guide.mdx", "security.mdx", None);
+    check("guide/overview.mdx", "access.mdx", Some("/guide/tokens"));
+    check("guide/overview.mdx", "api/token.mdx", Some("/guide/tokens"));
+    check("other.mdx", "security.mdx", Some("/guide/tokens"));
+}
+
+#[test]
+fn a_part_of_pages_is_no_target() {
+    assert_eq!(certain_rename("other.mdx", "note.mdx", "guide/_note.mdx"), None);
+}
+
+#[test]
+fn the_redirects_of_a_folder_show_where_its_pages_went() {
+    fn check(redirects: &[(&str, &str)], path: &str, expected: Option<&str>) {
+        let line = |(from, to): &(&str, &str)| format!("{from} {to} 301\n");
+        let lines: String = redirects.iter().map(line).collect();
+        let pages = ["ads", "api", "app", "log", "overview"];
+        let mut files: Vec<(String, String)> =
+            pages.iter().map(|page| (format!("new/{page}.md"), format!("# {page}\n"))).collect();
+        files.extend([
+            ("other/overview.md".to_owned(), "# Other\n".to_owned()),
+            ("_redirects".to_owned(), lines),
+        ]);
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        assert_eq!(certain(&files, &History::default(), path).as_deref(), expected, "{path}");
+    }
+    // The spelling of the targets doesn't matter.
+    let moved = [("/old/ads", "/new/ads/"), ("/old/api", "/new/api#start")];
+    check(&moved, "/old/app", Some("/new/app"));
+    check(&moved[..1], "/old/overview", None);
+    let collapsed = ["a", "b", "c", "d", "e", "f"].map(|name| (format!("/gone/{name}"), "/new/log#x"));
+    let collapsed: Vec<(&str, &str)> = collapsed.iter().map(|(from, to)| (from.as_str(), *to)).collect();
+    check(&collapsed, "/gone/g", Some("/new/log"));
+    check(&collapsed[..3], "/gone/g", None);
 }
 
 #[test]

@@ -7,13 +7,13 @@ use crate::redirects::clue::{Clue, ClueKind};
 use crate::redirects::site_pages::SitePage;
 
 /// Names that every section of a site can have.
-const GENERIC: WordList = WordList(
+pub(super) const GENERIC: WordList = WordList(
     "overview introduction intro index about quickstart gettingstarted start setup installation install config \
      configuration settings options api reference usage examples example guide guides tutorial tutorials faq faqs \
      troubleshooting changelog releasenotes features concepts basics advanced general home welcome main summary",
 );
 /// The first page of a folder, if the folder has no page of its own.
-const FIRST_PAGES: [&str; 8] =
+pub(super) const FIRST_PAGES: [&str; 8] =
     ["overview", "introduction", "intro", "index", "getting-started", "quickstart", "about", "start"];
 
 impl Matcher<'_> {

@@ -28,7 +28,9 @@ pub(super) fn find(matcher: &Matcher<'_>, path: &str, clues: &mut Vec<Clue>) {
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     let margin = |at: usize| ranked[at].1 - ranked.get(at + 1).map_or(0.0, |(_, score)| *score);
     for (index, (route, score)) in ranked.iter().take(MAX_SIMILAR).enumerate() {
-        let is_clear = index == 0 && *score > 0.75 && margin(0) > 0.15;
+        // A page below the address is one of several that it can mean.
+        let is_below = route.strip_prefix(bare.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let is_clear = index == 0 && *score > 0.75 && margin(0) > 0.15 && !is_below;
         let kind = if is_clear { ClueKind::WordsContained } else { ClueKind::WordsAlike };
         matcher.add(path, route, kind, "its address and title have the same words".to_owned(), clues);
     }

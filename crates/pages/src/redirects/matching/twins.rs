@@ -1,7 +1,7 @@
 //! Finds pages and redirects whose address is the same but for its spelling: `/Guide/install.html` is `/guide/install`.
 
 use super::Matcher;
-use crate::redirects::address::{bare, plain, squash_path};
+use crate::redirects::address::{bare, plain};
 use crate::redirects::clue::{Clue, ClueKind};
 
 pub(super) fn find(matcher: &Matcher<'_>, path: &str, clues: &mut Vec<Clue>) {
@@ -18,9 +18,7 @@ pub(super) fn find(matcher: &Matcher<'_>, path: &str, clues: &mut Vec<Clue>) {
         let reason = "the address differs only in case and punctuation".to_owned();
         matcher.add(path, &page.route, ClueKind::SpelledAlike, reason, clues);
     }
-    let wanted = squash_path(&bare);
-    let twin = |from: &str| from != path && squash_path(from) == wanted;
-    for redirect in matcher.existing.exact.iter().filter(|redirect| twin(&redirect.from)) {
+    for redirect in matcher.others(path, matcher.lookup.spelled_like(&bare)) {
         let reason = format!("the redirect from `{}` leads there", redirect.from);
         matcher.add(path, &redirect.to, ClueKind::RedirectTwin, reason, clues);
     }
