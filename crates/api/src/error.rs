@@ -1,5 +1,7 @@
 //! Defines all errors of the API, with their statuses, codes and sentences.
 
+use std::error::Error;
+
 use axum::Json;
 use axum::http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
@@ -86,7 +88,7 @@ pub(crate) enum ApiError {
     #[error("the repository host doesn't answer; try again in a moment")]
     NoHost,
     #[error("the server's database doesn't answer; try again in a moment")]
-    Unavailable(#[source] StoreError),
+    Unavailable(#[source] Box<dyn Error + Send + Sync>),
     #[error("the server can't use its disk; try again in a moment")]
     Machine(#[source] Trouble),
     #[error("the server is not ready: {0}")]
@@ -166,7 +168,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Machine(trouble) => Self::Machine(trouble),
-            other => Self::Unavailable(other),
+            other => Self::Unavailable(other.into()),
         }
     }
 }
@@ -186,6 +188,7 @@ impl From<IngestError> for ApiError {
             IngestError::Busy => Self::Busy,
             IngestError::UnexpectedPart(bytes) => unexpected_part(bytes),
             IngestError::Elsewhere => Self::ViewsElsewhere(None),
+            IngestError::Unavailable(failure) => Self::Unavailable(failure.into()),
             IngestError::Failed(failure) => failure.into(),
         }
     }

@@ -1,5 +1,7 @@
 //! Lists findings, starts jobs that fix them, and dismisses them.
 
+use std::collections::BTreeSet;
+
 use axum::Json as JsonResponse;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
@@ -19,13 +21,14 @@ use super::jobs;
 use super::limits::JobLimitCheck;
 use super::query::Query;
 use app::App;
-use app::findings::{effect_of_finding, find_candidates, quotations, suggested_prompt, validate_selection};
+use app::findings::{
+    effect_of_finding, find_candidates, parse_reason, quotations, suggested_prompt, validate_selection,
+};
 use app::models::OFFLINE;
 use app::time::rfc3339;
 
 const MAX_ROWS: i64 = 100;
 const DEFAULT_ROWS: i64 = 50;
-const MAX_REASON_CHARS: usize = 500;
 
 /// `GET /v1/findings/{projectId}?state&kind&class&sort&limit&offset`
 pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Response, ApiError> {
@@ -103,8 +106,10 @@ pub(super) async fn fix_many(
     headers: HeaderMap,
     Json(body, bytes): Json<FixFindings>,
 ) -> Result<Response, ApiError> {
+    let distinct: BTreeSet<&String> = body.findings.iter().collect();
+    // One more shows that there are too many.
     let ids: Vec<FindingId> =
-        body.findings.iter().take(store::MAX_FINDINGS_PER_JOB + 1).cloned().map(FindingId).collect();
+        distinct.into_iter().take(store::MAX_FINDINGS_PER_JOB + 1).cloned().map(FindingId).collect();
     let found = app.findings.findings_by_id(&caller.project.id, &ids).await?;
     let is_unknown = |id: &FindingId| found.iter().all(|finding| finding.id != *id);
     if ids.iter().any(is_unknown) {
@@ -121,11 +126,8 @@ pub(super) async fn dismiss(
     Json(body, _): Json<DismissFinding>,
 ) -> Result<JsonResponse<wire::Finding>, ApiError> {
     find(&app, &caller.project, &id).await?;
-    let reason = body.reason.trim();
-    if reason.is_empty() || body.reason.chars().count() > MAX_REASON_CHARS {
-        let sentence = format!("reason must have 1 to {MAX_REASON_CHARS} characters");
-        return Err(ApiError::invalid("invalid_reason", sentence));
-    }
+    let reason = parse_reason(&body.reason)
+        .map_err(|why| ApiError::invalid("invalid_reason", format!("reason must {why}")))?;
     let dismissed = app.findings.dismiss_finding(&caller.project.id, &id, reason, &caller.actor).await?;
     Ok(JsonResponse(finding(&dismissed.ok_or(ApiError::NoSuchFinding)?)))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
-use traffic::AddressRanges;
+use traffic::{AddressRanges, SqliteViews};
 
 use crate::app::App;
 use crate::settings::Settings;
@@ -45,15 +45,24 @@ pub async fn refuse_missing_views(
     Ok(())
 }
 
-/// Fails if this directory, which has no page views, is to take over from one that may have some.
-pub async fn refuse_empty_views(
+/// Fails if this directory is to take the page views over and lacks some of them.
+pub async fn refuse_outdated_views(
     choice: ViewsChoice,
-    dir: &DataDir,
+    (dir, views): (&DataDir, &SqliteViews),
     store: &dyn ViewsDirectory,
     id: &str,
 ) -> anyhow::Result<()> {
     let is_elsewhere = matches!(store.views_home(id).await?, ViewsHome::Elsewhere { .. });
-    anyhow::ensure!(choice != ViewsChoice::Take || !is_elsewhere, DataDirError::ViewsEmpty(dir.views()));
+    if choice != ViewsChoice::Take || !is_elsewhere {
+        return Ok(());
+    }
+    anyhow::ensure!(views.newest().await?.is_some(), DataDirError::ViewsEmpty(dir.views()));
+    // A file of an earlier version has no epoch.
+    let is_latest = match views.epoch().await? {
+        None => true,
+        epoch => epoch == store.views_epoch().await?,
+    };
+    anyhow::ensure!(is_latest, DataDirError::ViewsOutdated(dir.views()));
     Ok(())
 }
 

@@ -21,4 +21,4 @@ pub use fix::{FixError, quotations, suggested_prompt, validate_selection};
 pub use refresh::refresh_due_findings;
 pub use scan::{ScannedPage, SiteScan};
 pub use summary::{Summary, WeekCount, WeekFindings, last_week, week_of, weekly_summary};
-pub use words::{counted, kind_label, note_sentence, state_label, verdict_word};
+pub use words::{counted, kind_label, note_sentence, parse_reason, state_label, verdict_word};

@@ -18,33 +18,46 @@ pub(crate) struct Intake<V> {
 }
 
 impl<V> Intake<V> {
-    /// Asks after the write: what was acknowledged before another server took over is in the file that it took over.
-    async fn acknowledge(&self, result: Result<Receipt, IngestError>) -> Result<Receipt, IngestError> {
-        let result = match result {
-            Ok(receipt) => match self.owner.confirm().await {
-                Ok(true) => Ok(receipt),
-                Ok(false) => Err(IngestError::Elsewhere),
-                Err(error) => Err(IngestError::Failed(Failure::new(error))),
-            },
-            refused => refused,
-        };
+    /// Asks before the write, so that nothing is stored while the database doesn't answer. And after it, because a write
+    /// can take longer than a confirmation holds.
+    async fn take(
+        &self,
+        write: impl Future<Output = Result<Receipt, IngestError>>,
+    ) -> Result<Receipt, IngestError> {
+        self.confirm().await?;
+        let mut result = write.await;
+        if result.is_ok() && !self.owner.is_confirmed() {
+            result = self.confirm().await.and(result);
+        }
+        self.count_result(&result);
+        result
+    }
+
+    async fn confirm(&self) -> Result<(), IngestError> {
+        match self.owner.confirm().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(IngestError::Elsewhere),
+            Err(error) => Err(IngestError::Unavailable(Failure::new(error))),
+        }
+    }
+
+    fn count_result(&self, result: &Result<Receipt, IngestError>) {
         let count = |counter, n| self.metrics.add(counter, Labels::default(), n);
-        match &result {
+        match result {
             Ok(receipt) => {
                 count(Counter::ViewsAccepted, receipt.accepted);
                 count(Counter::ViewsDuplicate, receipt.duplicates);
             }
             Err(IngestError::Busy) => count(Counter::IntakeRefused, 1),
-            Err(IngestError::UnexpectedPart(_) | IngestError::Elsewhere | IngestError::Failed(_)) => {}
+            Err(_) => {}
         }
-        result
     }
 }
 
 #[async_trait]
 impl<V: Views> Views for Intake<V> {
     async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
-        self.acknowledge(self.views.ingest(project, events).await).await
+        self.take(self.views.ingest(project, events)).await
     }
 
     async fn ingest_part(
@@ -53,7 +66,7 @@ impl<V: Views> Views for Intake<V> {
         part: FilePart,
         events: Vec<Event>,
     ) -> Result<Receipt, IngestError> {
-        self.acknowledge(self.views.ingest_part(project, part, events).await).await
+        self.take(self.views.ingest_part(project, part, events)).await
     }
 
     async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {

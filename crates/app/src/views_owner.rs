@@ -1,17 +1,21 @@
 //! Tracks which of several servers on one database stores the page views.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use store::{StoreError, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
+use traffic::SqliteViews;
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// A server that said nothing for so long doesn't run, as far as the others know.
 pub const MAX_SILENCE: Duration = Duration::from_secs(60);
 /// The number of renewals between two log lines about a server that doesn't run.
 const REMINDER_INTERVAL: u32 = 60;
+/// For how long a server acknowledges page views after the database confirmed its epoch. A server that takes over waits
+/// for as long before it serves.
+const CONFIRMATION: Duration = Duration::from_secs(2);
 /// The epoch of a server that stores no page views.
 const NO_EPOCH: i64 = 0;
 
@@ -24,6 +28,9 @@ pub struct ViewsOwner {
     epoch: Arc<AtomicI64>,
     /// Its page views are outdated, so it stores none until it starts again.
     was_replaced: Arc<AtomicBool>,
+    /// When the database was last asked and confirmed the epoch.
+    confirmed: Arc<Mutex<Option<Instant>>>,
+    views: SqliteViews,
     /// For how many milliseconds the server that stores them has said nothing.
     silence: Arc<AtomicU64>,
 }
@@ -33,8 +40,13 @@ impl ViewsOwner {
         store: Arc<dyn ViewsDirectory>,
         directory_id: &str,
         choice: ViewsChoice,
-    ) -> Result<Self, StoreError> {
+        views: &SqliteViews,
+    ) -> anyhow::Result<Self> {
+        let before = store.views_home(directory_id).await?;
         let home = store.claim_views(directory_id, choice).await?;
+        if matches!((before, home), (ViewsHome::Elsewhere { .. }, ViewsHome::Here { .. })) && choice.takes() {
+            tokio::time::sleep(CONFIRMATION).await;
+        }
         // A choice to take applies once. Afterwards another server may take the page views over.
         let choice = if choice.takes() { ViewsChoice::IfFree } else { choice };
         let owner = Self {
@@ -43,8 +55,11 @@ impl ViewsOwner {
             choice,
             epoch: Arc::default(),
             was_replaced: Arc::default(),
+            confirmed: Arc::default(),
+            views: views.clone(),
             silence: Arc::default(),
         };
+        owner.record(home).await?;
         owner.remember(home);
         Ok(owner)
     }
@@ -64,6 +79,11 @@ impl ViewsOwner {
         (silence > MAX_SILENCE && !self.is_this_server()).then(|| silent_sentence(silence))
     }
 
+    /// Whether the database confirmed a moment ago that this server stores the page views.
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed.lock().is_ok_and(|at| at.is_some_and(|at| at.elapsed() < CONFIRMATION))
+    }
+
     /// Whether this server still stores the page views. Writes ask before they are acknowledged, so that a server that
     /// was replaced acknowledges nothing.
     pub async fn confirm(&self) -> Result<bool, StoreError> {
@@ -71,7 +91,11 @@ impl ViewsOwner {
         if epoch == NO_EPOCH {
             return Ok(false);
         }
-        let is_current = self.store.is_views_epoch(epoch).await?;
+        let asked = Instant::now();
+        let is_current = self.store.is_views_epoch(&self.directory_id, epoch).await?;
+        if let Ok(mut confirmed) = self.confirmed.lock() {
+            *confirmed = is_current.then_some(asked);
+        }
         if !is_current {
             self.remember(ViewsHome::Elsewhere { silent_for: Duration::ZERO });
         }
@@ -79,14 +103,16 @@ impl ViewsOwner {
     }
 
     /// Says that this server runs, or reads again which one stores the page views.
-    pub async fn renew(&self) -> Result<(), StoreError> {
+    pub async fn renew(&self) -> anyhow::Result<()> {
         let home = match self.epoch.load(Ordering::Relaxed) {
             NO_EPOCH => self.store.views_home(&self.directory_id).await?,
-            epoch => self.store.renew_views(epoch).await?,
+            epoch => self.store.renew_views(&self.directory_id, epoch).await?,
         };
         let home = match home {
             ViewsHome::Nowhere if self.may_claim() => {
-                self.store.claim_views(&self.directory_id, self.choice).await?
+                let home = self.store.claim_views(&self.directory_id, self.choice).await?;
+                self.record(home).await?;
+                home
             }
             // A server on a copy of this directory.
             ViewsHome::Here { .. } if !self.is_this_server() => {
@@ -110,6 +136,14 @@ impl ViewsOwner {
                 _ => {}
             }
             failures = if self.trouble().is_some() { failures.saturating_add(1) } else { 0 };
+        }
+    }
+
+    /// Writes the epoch beside the page views, so that an older copy of the file can be told from the latest one.
+    async fn record(&self, home: ViewsHome) -> anyhow::Result<()> {
+        match (home, self.store.views_epoch().await?) {
+            (ViewsHome::Here { epoch }, Some(_)) => Ok(self.views.set_epoch(epoch).await?),
+            _ => Ok(()),
         }
     }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 const MAX_TIERS: usize = 100;
+/// The library that reads globs panics on deep ones.
+const MAX_GLOB_NESTING: usize = 3;
 const MAX_GLOB_CHARS: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,9 +109,27 @@ fn check_tiers(tiers: &[StaleTier]) -> Result<(), SettingsError> {
         if !tier.glob.starts_with('/') {
             return Err(SettingsError::NoSlash(tier.glob.clone()));
         }
+        if nesting(&tier.glob) > MAX_GLOB_NESTING {
+            let reason = format!("braces can be nested {MAX_GLOB_NESTING} deep");
+            return Err(SettingsError::BadGlob { glob: tier.glob.clone(), reason });
+        }
         tier.matcher()?;
     }
     Ok(())
+}
+
+/// How deep braces are nested.
+fn nesting(glob: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for c in glob.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 impl StaleTier {

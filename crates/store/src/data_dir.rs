@@ -47,6 +47,10 @@ pub enum DataDirError {
         "{0} has no page views, and another server has those of this database. Stop that server, copy its views.db to here, and start again; to give up the old page views, add `--force`"
     )]
     ViewsEmpty(PathBuf),
+    #[error(
+        "{0} lacks page views that another server stored since. Stop that server, copy its views.db to here, and start again; to give up the later page views, add `--force`"
+    )]
+    ViewsOutdated(PathBuf),
 }
 
 #[derive(Debug, Clone)]

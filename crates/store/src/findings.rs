@@ -48,9 +48,10 @@ impl Finding {
     /// Whether a person may create a job for it: nothing works on it, and it isn't fixed.
     pub fn waits_for_job(&self) -> bool {
         match self.lifecycle.state {
-            State::Open | State::Persists | State::Dismissed => true,
-            // Until the next refresh, a finding whose job ended without a pull request is still proposed.
-            State::Proposed => self.job.as_ref().is_none_or(FindingJob::ended_without_pull_request),
+            State::Open | State::Persists => true,
+            // Until the next refresh, a finding whose job ended without a pull request is still proposed. A person may
+            // have dismissed one whose job still runs.
+            State::Proposed | State::Dismissed => self.job.as_ref().is_none_or(FindingJob::is_over),
             State::InReview | State::Shipped | State::Resolved => false,
         }
     }
@@ -67,8 +68,9 @@ pub struct FindingJob {
 }
 
 impl FindingJob {
-    fn ended_without_pull_request(&self) -> bool {
-        self.status != Status::Active && self.pr_link.is_none()
+    /// Whether neither the job nor its pull request can fix the finding any more.
+    fn is_over(&self) -> bool {
+        self.status != Status::Active && (self.pr_link.is_none() || self.pr_state == Some(PullState::Closed))
     }
 }
 

@@ -59,7 +59,7 @@ pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, PullFilter, Status,
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
-pub use name::parse_name;
+pub use name::{is_invisible, parse_name};
 pub use note::{Activity, Note};
 pub use people::{
     AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,

@@ -18,7 +18,7 @@ pub fn parse_name(what: &str, text: &str) -> Result<String, String> {
 }
 
 /// Characters that make two names look the same, or reverse a name. Joiners are allowed: scripts and emoji need them.
-pub(crate) fn is_invisible(ch: char) -> bool {
+pub fn is_invisible(ch: char) -> bool {
     let spaces =
         matches!(ch, '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
     let directions =

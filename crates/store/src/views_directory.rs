@@ -47,9 +47,12 @@ pub trait ViewsDirectory: Send + Sync {
     /// directory, which stores them unless the choice is to leave.
     async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<ViewsHome>;
     /// Records that the server of this epoch runs.
-    async fn renew_views(&self, epoch: i64) -> Result<ViewsHome>;
-    /// Whether this epoch is the current one. Servers ask before they acknowledge page views.
-    async fn is_views_epoch(&self, epoch: i64) -> Result<bool>;
+    async fn renew_views(&self, dir: &str, epoch: i64) -> Result<ViewsHome>;
+    /// Whether this epoch of this directory is the current one. Servers ask before they acknowledge page views. A database
+    /// that was restored from a backup counts epochs again, so an epoch alone doesn't tell.
+    async fn is_views_epoch(&self, dir: &str, epoch: i64) -> Result<bool>;
+    /// The current epoch, of whichever directory; `None` on SQLite, and if no server stores page views.
+    async fn views_epoch(&self) -> Result<Option<i64>>;
     /// Which server stores page views, as seen from a server with the data directory of this id. Changes nothing.
     async fn views_home(&self, dir: &str) -> Result<ViewsHome>;
 }

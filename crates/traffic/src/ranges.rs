@@ -158,10 +158,11 @@ fn read_named(path: &Path) -> Result<(String, Content, Option<String>), Vec<Stri
     Ok((name.to_owned(), content, date))
 }
 
-/// The files of the folder that end in `.json`, in order.
+/// The files of the folder that end in `.json`, in order. Only files: reading a pipe could wait forever.
 fn json_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let is_json =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json") && path.is_file();
     let mut files: Vec<PathBuf> = entries.filter(is_json).take(MAX_FILES).collect();
     files.sort();
     files

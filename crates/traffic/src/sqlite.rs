@@ -16,6 +16,7 @@ mod keeper;
 mod live;
 mod load;
 mod names;
+mod owner;
 mod path_days;
 mod project;
 mod range_parts;

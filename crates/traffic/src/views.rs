@@ -153,6 +153,9 @@ pub enum IngestError {
     /// Nothing of the batch counts, because another server has taken the page views over.
     #[error("another server stores the page views now")]
     Elsewhere,
+    /// The database that says which server stores page views doesn't answer.
+    #[error(transparent)]
+    Unavailable(Failure),
     #[error(transparent)]
     Failed(#[from] Failure),
 }

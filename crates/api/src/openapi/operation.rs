@@ -47,7 +47,7 @@ pub(super) fn schema_reference<T: ToSchema>() -> Value {
 }
 
 pub(super) fn database_error() -> ApiError {
-    ApiError::Unavailable(StoreError::Database(String::new()))
+    StoreError::Database(String::new()).into()
 }
 
 /// The description of an operation. Its methods add to the description.

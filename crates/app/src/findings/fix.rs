@@ -12,6 +12,8 @@ use crate::{App, quoted_line};
 const MAX_MEMBERS: usize = 5;
 const MEMBER_SHARE: u64 = 5;
 const MAX_PAGES: usize = 10;
+/// Below what a prompt takes, so that the instruction fits.
+const MAX_QUOTED_CHARS: usize = 80_000;
 
 /// Why no job can fix these findings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,22 +111,32 @@ pub async fn quotations(
 
 fn quote(findings: &[Finding], candidates: impl Fn(&str) -> Vec<String>) -> Vec<Quotation> {
     let mut text = String::new();
+    // Visitors choose the paths, so long ones must not keep the others out.
+    let share = MAX_QUOTED_CHARS / findings.len().max(1);
     for finding in findings {
-        for path in paths(finding) {
-            let _ = writeln!(text, "Path: {}", quoted_line(path));
-        }
-        let _ = writeln!(text, "Readers: {} human, {} AI", finding.human, finding.ai);
-        let pages = finding.evidence.pages.iter().take(MAX_PAGES);
-        let lines = pages.map(|page| ("Linked from", page.clone()));
-        let referrers = finding.evidence.referrers.iter().take(1);
-        let lines = lines.chain(referrers.map(|(referrer, _)| ("Most came from", referrer.clone())));
-        let lines = lines.chain(candidates(&finding.subject).into_iter().map(|page| ("Candidate", page)));
-        for (label, value) in lines {
-            let _ = writeln!(text, "{label}: {}", quoted_line(&value));
-        }
-        text.push('\n');
+        let whole = quote_finding(finding, &candidates);
+        let is_long = whole.chars().count() > share;
+        text.push_str(if is_long { whole.lines().next().unwrap_or_default() } else { &whole });
+        text.push_str(if is_long { "\n\n" } else { "\n" });
     }
     vec![Quotation { label: "Findings".into(), text: text.trim_end().to_owned() }]
+}
+
+fn quote_finding(finding: &Finding, candidates: impl Fn(&str) -> Vec<String>) -> String {
+    let mut text = String::new();
+    for path in paths(finding) {
+        let _ = writeln!(text, "Path: {}", quoted_line(path));
+    }
+    let _ = writeln!(text, "Readers: {} human, {} AI", finding.human, finding.ai);
+    let pages = finding.evidence.pages.iter().take(MAX_PAGES);
+    let lines = pages.map(|page| ("Linked from", page.clone()));
+    let referrers = finding.evidence.referrers.iter().take(1);
+    let lines = lines.chain(referrers.map(|(referrer, _)| ("Most came from", referrer.clone())));
+    let lines = lines.chain(candidates(&finding.subject).into_iter().map(|page| ("Candidate", page)));
+    for (label, value) in lines {
+        let _ = writeln!(text, "{label}: {}", quoted_line(&value));
+    }
+    text
 }
 
 /// The subject, and the other spellings that many readers use.

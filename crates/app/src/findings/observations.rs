@@ -71,7 +71,9 @@ impl<'a> Observer<'a> {
     }
 
     async fn not_found(&self, known: &KnownFindings) -> Result<Observations, traffic::Failure> {
-        let missing = self.counts.missing_paths(MAX_MISSING_PATHS).await?;
+        let mut missing = self.counts.missing_paths(MAX_MISSING_PATHS).await?;
+        // Beyond the names of a day, paths are counted together, under a name that is no path.
+        missing.retain(|path| path.path.starts_with('/'));
         let mut referrers: HashMap<String, Vec<(String, u64)>> = HashMap::new();
         let name = |path: MissingPath| {
             referrers.insert(path.path.clone(), path.referrers);

@@ -2,6 +2,8 @@
 
 use findings::{FindingState, Kind, Measure, Note, State, Verdict};
 
+const MAX_REASON_CHARS: usize = 500;
+
 /// What the state alone doesn't say, as a sentence.
 pub fn note_sentence(lifecycle: &FindingState) -> Option<String> {
     Some(match lifecycle.note.as_ref()? {
@@ -75,5 +77,19 @@ mod tests {
         assert_eq!(verdict_word(Measure::Views, Verdict::Better), "more");
         assert_eq!(verdict_word(Measure::Visitors, Verdict::Worse), "fewer");
         assert_eq!(verdict_word(Measure::Views, Verdict::TooFew), "too few");
+    }
+}
+
+/// Why a finding is dismissed, in a person's words. The error is what a reason must be.
+pub fn parse_reason(text: &str) -> Result<&str, String> {
+    let text = text.trim();
+    let is_long = text.chars().count() > MAX_REASON_CHARS;
+    if is_long || !text.chars().any(char::is_alphanumeric) {
+        return Err(format!("have 1 to {MAX_REASON_CHARS} characters, with a letter or a digit"));
+    }
+    let is_bad = |c: &char| (c.is_control() && *c != '\n' && *c != '\r') || store::is_invisible(*c);
+    match text.chars().find(is_bad) {
+        Some(bad) => Err(format!("have no invisible characters, got {}", bad.escape_unicode())),
+        None => Ok(text),
     }
 }

@@ -16,10 +16,8 @@ use crate::session::{FormFields, ProjectContext, ResourceId};
 use crate::view::{self, sentence};
 use crate::{PageError, not_found_page, page_with};
 use app::App;
-use app::findings::{FixError, quotations, suggested_prompt, validate_selection};
+use app::findings::{FixError, parse_reason, quotations, suggested_prompt, validate_selection};
 use app::models::OFFLINE;
-
-const MAX_REASON_CHARS: usize = 500;
 
 /// `POST /p/{projectId}/findings/job`: creates one job for the selected findings, or for the finding `only`.
 pub(crate) async fn create_job(
@@ -117,8 +115,8 @@ pub(crate) async fn dismiss(
     let Some(finding) = app.findings.finding(&ctx.project.id, &id).await? else {
         return Ok(not_found_page("finding"));
     };
-    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS {
-        let error = format!("Enter a reason of 1 to {MAX_REASON_CHARS} characters. Nothing was dismissed.");
+    if let Err(why) = parse_reason(reason) {
+        let error = format!("A reason must {why}. Nothing was dismissed.");
         let page = detail::finding_page(&app, &ctx, finding).await?;
         let refused = view::Finding { error: Some(error), reason: reason.into(), ..page };
         return Ok(page_with(StatusCode::BAD_REQUEST, &refused));

@@ -55,7 +55,7 @@ pub struct PostgresStore {
     pool: PgPool,
     common: Common<Self>,
     finds: find::Finds,
-    views_epochs: CoalescedRead<i64, bool>,
+    views_epochs: CoalescedRead<(String, i64), bool>,
     notifier: Arc<Notifier>,
 }
 

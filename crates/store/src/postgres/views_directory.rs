@@ -33,13 +33,19 @@ impl ViewsDirectory for PostgresStore {
         self.here_if_returned(sql(claim).bind(dir)).await
     }
 
-    async fn renew_views(&self, epoch: i64) -> Result<ViewsHome> {
-        let renew = "UPDATE views_home SET seen_at = docwright_now_ms() WHERE epoch = $1 RETURNING epoch";
-        self.here_if_returned(sql(renew).bind(epoch)).await
+    async fn renew_views(&self, dir: &str, epoch: i64) -> Result<ViewsHome> {
+        let renew = "UPDATE views_home SET seen_at = docwright_now_ms()
+             WHERE dir = $1 AND epoch = $2 RETURNING epoch";
+        self.here_if_returned(sql(renew).bind(dir).bind(epoch)).await
     }
 
-    async fn is_views_epoch(&self, epoch: i64) -> Result<bool> {
-        self.views_epochs.read(epoch).await
+    async fn is_views_epoch(&self, dir: &str, epoch: i64) -> Result<bool> {
+        self.views_epochs.read((dir.to_owned(), epoch)).await
+    }
+
+    async fn views_epoch(&self) -> Result<Option<i64>> {
+        let row = self.row(sql("SELECT epoch FROM views_home")).await?;
+        row.map(|row| row.get("epoch")).transpose()
     }
 
     async fn views_home(&self, dir: &str) -> Result<ViewsHome> {
@@ -52,11 +58,12 @@ impl ViewsDirectory for PostgresStore {
 }
 
 /// Reads whether an epoch is the current one. Every group of page views asks.
-pub(super) fn epochs(reader: DedicatedReader) -> CoalescedRead<i64, bool> {
-    CoalescedRead::new(move |epoch: i64| {
+pub(super) fn epochs(reader: DedicatedReader) -> CoalescedRead<(String, i64), bool> {
+    CoalescedRead::new(move |(dir, epoch): (String, i64)| {
         let reader = reader.clone();
         async move {
-            let current = sql("SELECT epoch FROM views_home WHERE epoch = $1").bind(epoch);
+            let current =
+                sql("SELECT epoch FROM views_home WHERE dir = $1 AND epoch = $2").bind(dir).bind(epoch);
             Ok(reader.row(current).await?.is_some())
         }
     })

@@ -375,10 +375,14 @@ impl FromRow for Finding {
 
 fn job(row: &Row) -> Result<Option<FindingJob>> {
     let Some(id) = row.get::<Option<String>>("job")? else { return Ok(None) };
-    let status = row.get::<Option<&str>>("job_status")?.and_then(Status::parse);
+    let status = match row.get::<Option<&str>>("job_status")? {
+        // One transaction creates several jobs, and inserts them last.
+        None => Status::Active,
+        Some(status) => Status::parse(status).ok_or_else(|| damaged("the status of a finding's job"))?,
+    };
     Ok(Some(FindingJob {
         id: JobId(id),
-        status: status.ok_or_else(|| damaged("the status of a finding's job"))?,
+        status,
         pr_link: row.get("pr_link")?,
         pr_state: row.get::<Option<&str>>("pr_state")?.and_then(PullState::parse),
         merged_at: row.time_or_none("merged_at")?,

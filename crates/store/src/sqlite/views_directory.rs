@@ -17,12 +17,16 @@ impl ViewsDirectory for SqliteStore {
         Ok(if choice == ViewsChoice::Leave { DECLINED } else { ViewsHome::Here { epoch: EPOCH } })
     }
 
-    async fn renew_views(&self, epoch: i64) -> Result<ViewsHome> {
+    async fn renew_views(&self, _dir: &str, epoch: i64) -> Result<ViewsHome> {
         Ok(ViewsHome::Here { epoch })
     }
 
-    async fn is_views_epoch(&self, _epoch: i64) -> Result<bool> {
+    async fn is_views_epoch(&self, _dir: &str, _epoch: i64) -> Result<bool> {
         Ok(true)
+    }
+
+    async fn views_epoch(&self) -> Result<Option<i64>> {
+        Ok(None)
     }
 
     async fn views_home(&self, _dir: &str) -> Result<ViewsHome> {
