@@ -2,6 +2,7 @@
 //!
 //! It creates the repository and the project directly. Everything else goes over HTTP, as from a script.
 
+mod findings;
 mod readers;
 
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 use base::{Clock, SystemClock};
 use serde_json::json;
-use server::{Server, Settings, sample};
+use server::{App, Server, Settings, sample};
 use store::{Allow, Expiry, NewKey, NewProject, Project, Scope};
 use tempfile::TempDir;
 use wire::{AgentJob, IngestResult};
@@ -34,9 +35,10 @@ pub(crate) async fn run(sources: &Sources, args: Demo) -> anyhow::Result<()> {
     let server = open(&args, data.clone()).await?;
     let demo = set_up(&server, &data).await?;
     let stop = serve::stop_on_signal()?;
+    let app = server.app.clone();
     let serving = tokio::spawn(server.run(stop.clone()));
     let job = tokio::select! {
-        job = run_tour(&demo) => job?,
+        job = run_tour(&demo, &app, args.once) => job?,
         () = stop.cancelled() => {
             // A temporary data directory is removed when this function returns.
             serving.await??;
@@ -153,18 +155,13 @@ async fn set_up(server: &Server, data: &std::path::Path) -> anyhow::Result<DemoP
 }
 
 /// Sends page views, then runs a job.
-async fn run_tour(demo: &DemoProject) -> anyhow::Result<AgentJob> {
+async fn run_tour(demo: &DemoProject, app: &App, once: bool) -> anyhow::Result<AgentJob> {
     let id = &demo.project.id.0;
-    let events = readers::generate_views(&demo.pages, SystemClock.now());
-    for batch in events.chunks(BATCH_EVENTS) {
-        let result: IngestResult = demo.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
-        ensure!(
-            result.rejected.is_empty(),
-            "the server rejected sample views: {:?}",
-            result.rejected.first()
-        );
+    send_views(demo).await?;
+    if !once {
+        // In the background: the links of the tour must not wait for it.
+        tokio::spawn(findings::look_soon(app.clone(), demo.project.id.clone()));
     }
-    output::print_message(format!("Stored {} page views of the last 90 days", events.len()));
 
     let started = job::start(&demo.client, id, PROMPT.to_owned()).await?;
     output::print_message(format!("Created job {} with the prompt: {PROMPT}", started.id));
@@ -173,6 +170,26 @@ async fn run_tour(demo: &DemoProject) -> anyhow::Result<AgentJob> {
     let job = watch::until_end(&demo.client, &args, &watching, 0).await?;
     ensure!(job.status == "completed", "the job ended as {}: its last event says why", job.status);
     Ok(job)
+}
+
+async fn send_views(demo: &DemoProject) -> anyhow::Result<()> {
+    let id = &demo.project.id.0;
+    let now = SystemClock.now();
+    let (views, missing) = (readers::generate_views(&demo.pages, now), readers::generate_missing(now));
+    for batch in views.chunks(BATCH_EVENTS).chain([&*missing]) {
+        let result: IngestResult = demo.client.post(&format!("/v1/analytics/{id}/events"), &batch).await?;
+        ensure!(
+            result.rejected.is_empty(),
+            "the server rejected sample views: {:?}",
+            result.rejected.first()
+        );
+    }
+    output::print_message(format!(
+        "Stored {} page views of the last 90 days, and {} requests for pages that don't exist",
+        views.len(),
+        missing.len()
+    ));
+    Ok(())
 }
 
 fn print_result(args: &Demo, demo: &DemoProject, job: &AgentJob) -> anyhow::Result<()> {

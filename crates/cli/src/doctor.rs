@@ -6,6 +6,7 @@ mod data;
 mod databases;
 mod deletion;
 mod machine;
+mod ranges;
 pub(crate) mod report;
 mod repositories;
 mod running;
@@ -36,6 +37,7 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
             machine::check_disk(&mut report, dir.path());
             data::check_master_key(&mut report, &settings, &dir);
             data::check_database(&mut report, &settings, &dir).await;
+            ranges::check(&mut report, &dir);
             databases::check_files(&mut report, &settings, &dir).await;
             running::check_local_server(&mut report, &dir).await;
         }

@@ -96,6 +96,27 @@ fn format_diff_line(row: &str, in_color: bool) -> String {
     colorize(&text, code, in_color)
 }
 
+/// Shows the code spans of a Markdown text as plain text. Code blocks stay as they are.
+pub(crate) fn plain_markdown(text: &str) -> String {
+    let mut is_code = false;
+    let line = |line: &str| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if is_code || is_fence { line.to_owned() } else { plain_code(line) }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Shows the code spans of a line of Markdown as plain text: addresses and file names as they are, other code in quotes.
+pub(crate) fn plain_code(line: &str) -> String {
+    let is_address = |text: &str| text.contains(['/', '.']) && !text.contains(char::is_whitespace);
+    let plain = |part: pages::LinePart<'_>| match part.is_code && !is_address(part.text) {
+        true => format!("\"{}\"", part.text),
+        false => part.text.to_owned(),
+    };
+    pages::code_spans(line).into_iter().map(plain).collect()
+}
+
 /// Replaces characters that control a terminal or change the direction of text.
 pub(crate) fn sanitize(text: &str) -> String {
     text.chars().map(|c| if controls_terminal(c) { '\u{fffd}' } else { c }).collect()
@@ -137,6 +158,22 @@ pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+
+    #[test]
+    fn code_blocks_stay_as_they_are() {
+        let text = "Added `a.md`.\n\n```\nrun `this`\n```\n- `x`";
+        assert_eq!(super::plain_markdown(text), "Added a.md.\n\n```\nrun `this`\n```\n- \"x\"");
+    }
+
+    #[test]
+    fn code_spans_become_plain_text() {
+        let line =
+            "`npm` was found nowhere; the page was renamed to `/guide/install`, see `` a`b `` and ` alone";
+        assert_eq!(
+            super::plain_code(line),
+            "\"npm\" was found nowhere; the page was renamed to /guide/install, see \"a`b\" and ` alone"
+        );
+    }
 
     #[test]
     fn characters_that_control_a_terminal_are_removed() {

@@ -23,7 +23,8 @@ pub struct Finding {
     pub note: Option<String>,
     /// The readers that it hurts per day, as an estimate that is comparable between kinds.
     pub score: f64,
-    /// Requests by humans, in the last days of the project's window. For stale pages, views.
+    /// Requests by humans that failed, in the last days of the project's window. For dead links and stale pages: views of
+    /// the pages that have the fault.
     pub human: u64,
     pub ai: u64,
     pub total: u64,

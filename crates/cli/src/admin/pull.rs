@@ -51,7 +51,7 @@ async fn view(sources: &Sources, args: PullArgs) -> anyhow::Result<()> {
         return output::print_json(&object);
     }
     print_fields(&pull)?;
-    output::print_line(format!("\n{}\n", pull.body.trim()))?;
+    output::print_line(format!("\n{}\n", output::plain_markdown(pull.body.trim())))?;
     for commit in commits {
         let line = format!("{}  {}  ({})", short_id(commit.id.as_str()), commit.subject, commit.author);
         output::print_line(line)?;

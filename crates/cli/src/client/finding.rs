@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use wire::{AgentJob, DismissFinding as Dismissal, Evidence, Finding, FindingList, FixFindings as Fix};
 
-use super::{Client, encode_segment, job};
+use super::{Client, encode_segment, job, outcomes};
 use crate::args::{DismissFinding, FindingArgs, FindingCommand, FixFindings, ListFindings, ViewFinding};
 use crate::output;
 use crate::settings::Sources;
@@ -47,8 +47,10 @@ async fn list(sources: &Sources, args: ListFindings) -> anyhow::Result<()> {
         return Ok(());
     }
     let next = args.offset.unwrap_or(0) + list.findings.len() as u64;
-    let (head, rows) =
-        (["ID", "SUBJECT", "KIND", "STATE", "HUMAN", "AI", "JOB"], list.findings.into_iter().map(row));
+    let (head, rows) = (
+        ["ID", "SUBJECT", "KIND", "STATE", "COUNTS", "HUMAN", "AI", "JOB"],
+        list.findings.into_iter().map(row),
+    );
     output::print_table(head, rows)?;
     if list.has_more {
         output::print_message(format!("There are more findings. To see them, add --offset {next}"));
@@ -56,10 +58,16 @@ async fn list(sources: &Sources, args: ListFindings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(finding: Finding) -> [String; 7] {
+fn row(finding: Finding) -> [String; 8] {
     let job = finding.job.map_or_else(|| "none".into(), |job| job.id);
     let (human, ai) = (finding.human.to_string(), finding.ai.to_string());
-    [finding.id, finding.subject, finding.kind, finding.state, human, ai, job]
+    let counts = counted(&finding.kind).to_owned();
+    [finding.id, finding.subject, finding.kind, finding.state, counts, human, ai, job]
+}
+
+/// What the numbers of a finding count: failed requests, or views of pages that exist.
+pub(super) fn counted(kind: &str) -> &'static str {
+    if matches!(kind, "dead-link" | "stale") { "views" } else { "requests" }
 }
 
 async fn view(sources: &Sources, args: ViewFinding) -> anyhow::Result<()> {
@@ -70,19 +78,23 @@ async fn view(sources: &Sources, args: ViewFinding) -> anyhow::Result<()> {
     }
     print_fields(&finding)?;
     if let Some(evidence) = &finding.evidence {
-        print_evidence(evidence)?;
+        print_evidence(evidence, counted(&finding.kind))?;
     }
     let candidates = finding.candidates.iter().flatten();
-    let candidates: Vec<_> =
-        candidates.map(|candidate| format!("{} ({})", candidate.path, candidate.reason)).collect();
+    let candidates: Vec<_> = candidates
+        .map(|target| format!("{} ({})", target.path, output::plain_code(&target.reason)))
+        .collect();
     print_section("Pages that readers may mean", &candidates)?;
     if let Some(effect) = &finding.effect {
-        print_section(&format!("Effect, {} before and after", days(effect.days)), &effect.summary)?;
+        let title = format!("Effect, {} before and after", days(effect.days));
+        print_section(&title, &[effect.summary.clone(), outcomes::measures(effect).into()].concat())?;
     }
     if matches!(finding.state.as_str(), "open" | "persists") {
         let FindingArgs { project, id } = &args.finding;
+        // The offline editor can't update the text of pages.
+        let with = if finding.kind == "stale" { " with a model" } else { "" };
         output::print_message(format!(
-            "To start a job that fixes it: docwright finding fix {project} {id} --watch\n\
+            "To start a job that fixes it{with}: docwright finding fix {project} {id} --watch\n\
              To dismiss it: docwright finding dismiss {project} {id} --reason \"…\""
         ));
     }
@@ -101,32 +113,34 @@ fn print_fields(finding: &Finding) -> anyhow::Result<()> {
         let state = job.pr_state.as_ref().map(|state| format!(", {state}")).unwrap_or_default();
         Some(format!("{}{state}", job.pr_link.as_ref()?))
     });
+    let note = finding.note.as_deref().map(output::plain_code);
     let optional = [
-        ("note", &finding.note),
+        ("note", &note),
         ("target", &finding.target),
         ("first seen", &finding.first_seen),
         ("last seen", &finding.last_seen),
         ("job", &job),
         ("pull request", &pull),
         ("merged", &finding.merged_on),
-        ("live since", &finding.shipped_on),
+        ("shipped", &finding.shipped_on),
     ];
     let mut fields: Vec<(&str, &str)> = vec![
         ("finding", &finding.id),
         ("subject", &finding.subject),
         ("kind", &finding.kind),
         ("state", &finding.state),
-        ("requests", &readers),
+        (counted(&finding.kind), &readers),
         ("score", &score),
     ];
     fields.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
     output::print_fields(&fields)
 }
 
-fn print_evidence(evidence: &Evidence) -> anyhow::Result<()> {
+fn print_evidence(evidence: &Evidence, counted: &str) -> anyhow::Result<()> {
     let requests = |human: u64, ai: u64| format!("{human} human, {ai} AI");
     let paths = evidence.paths.iter().map(|path| format!("{}  {}", path.path, requests(path.human, path.ai)));
-    print_section("Paths", &with_rest(paths, evidence.more_paths))?;
+    let title = if counted == "views" { "Views of pages" } else { "Paths" };
+    print_section(title, &with_rest(paths, evidence.more_paths))?;
     let referrers = evidence.referrers.iter();
     let referrers: Vec<_> = referrers.map(|from| format!("{}  {}", from.referrer, from.requests)).collect();
     print_section("Most requests came from", &referrers)?;

@@ -1,10 +1,12 @@
 //! Runs `docwright report effect` and `docwright report weekly`.
 
 use serde::de::DeserializeOwned;
-use wire::{Finding, MergeEffect, MergeEffects, SummaryCount, WeeklySummary};
+use wire::{
+    Effect, EffectChange, EffectMeasures, Finding, MergeEffect, MergeEffects, SummaryCount, WeeklySummary,
+};
 
 use super::views::{Query, date_query, query_of};
-use super::{Client, encode_segment};
+use super::{Client, encode_segment, finding};
 use crate::args::{EffectReport, WeeklyReport};
 use crate::output;
 use crate::settings::Sources;
@@ -69,13 +71,39 @@ async fn fetch<T: DeserializeOwned>(
 
 fn print_merges(merges: &[MergeEffect]) -> anyhow::Result<()> {
     let row = |merge: &MergeEffect| {
-        let effect = match &merge.effect {
-            Some(effect) => effect.summary.join(" "),
-            None => "nothing to compare yet".to_owned(),
+        let [not_found, views, visitors] = match &merge.effect {
+            Some(effect) => changes(effect).map(|(_, change)| change),
+            None => ["nothing to compare yet", "", ""].map(str::to_owned),
         };
-        [merge.merged_at.clone(), merge.title.clone(), merge.pr_link.clone(), effect]
+        [merge.merged_at.clone(), merge.title.clone(), merge.pr_link.clone(), not_found, views, visitors]
     };
-    output::print_table(["MERGED", "TITLE", "PULL REQUEST", "EFFECT"], merges.iter().map(row))
+    output::print_table(
+        ["MERGED", "TITLE", "PULL REQUEST", "NOT FOUND", "VIEWS", "VISITORS"],
+        merges.iter().map(row),
+    )
+}
+
+/// The measures of an effect, one per line: "Not found: 31 → 0, fewer".
+pub(super) fn measures(effect: &Effect) -> [String; 3] {
+    changes(effect).map(|(measure, change)| format!("{measure}: {change}"))
+}
+
+fn changes(effect: &Effect) -> [(&'static str, String); 3] {
+    let EffectMeasures { not_found, views, visitors } = &effect.total;
+    let change = |change: &EffectChange, better: &'static str, worse: &'static str| {
+        let verdict = match change.verdict.as_str() {
+            "better" => better,
+            "worse" => worse,
+            "no-change" => "no difference",
+            _ => "too few",
+        };
+        format!("{} → {}, {verdict}", change.before, change.after)
+    };
+    [
+        ("Not found", change(not_found, "fewer", "more")),
+        ("Views", change(views, "more", "fewer")),
+        ("Visitors", change(visitors, "more", "fewer")),
+    ]
 }
 
 fn print_findings(title: &str, findings: &[Finding]) -> anyhow::Result<()> {
@@ -85,9 +113,10 @@ fn print_findings(title: &str, findings: &[Finding]) -> anyhow::Result<()> {
     output::print_line(format!("\n{title}:"))?;
     let row = |finding: &Finding| {
         let (human, ai) = (finding.human.to_string(), finding.ai.to_string());
-        [finding.id.clone(), finding.subject.clone(), finding.kind.clone(), human, ai]
+        let counts = finding::counted(&finding.kind).to_owned();
+        [finding.id.clone(), finding.subject.clone(), finding.kind.clone(), counts, human, ai]
     };
-    output::print_table(["ID", "SUBJECT", "KIND", "HUMAN", "AI"], findings.iter().map(row))
+    output::print_table(["ID", "SUBJECT", "KIND", "COUNTS", "HUMAN", "AI"], findings.iter().map(row))
 }
 
 fn count(week: &SummaryCount) -> String {

@@ -157,7 +157,7 @@ pub(super) fn format_line(event: &JobEvent) -> String {
 
 fn message(event: &JobEvent) -> String {
     let text = event.data.get("message").and_then(Value::as_str).unwrap_or_default();
-    text.to_owned() + &format_usage(event.data.get("usage").unwrap_or(&Value::Null))
+    output::plain_code(text) + &format_usage(event.data.get("usage").unwrap_or(&Value::Null))
 }
 
 /// The tokens and the cost of an ended run, if it used a model.

@@ -61,9 +61,12 @@ async fn agents(sources: &Sources, args: Report) -> anyhow::Result<()> {
     let request = ReportRequest::for_report("agents", &args);
     let Some(response) = request.send::<Agents>(sources, &args.format).await? else { return Ok(()) };
     let row = |agent: AgentViews| {
-        [agent.product, agent.operator.unwrap_or_default(), agent.class, agent.views.to_string()]
+        let [all, verified, claimed, unknown] =
+            [agent.views, agent.verified, agent.claimed, agent.unknown].map(|views| views.to_string());
+        [agent.product, agent.operator.unwrap_or_default(), agent.class, all, verified, claimed, unknown]
     };
-    output::print_table(["PRODUCT", "OPERATOR", "CLASS", "VIEWS"], response.agents.into_iter().map(row))?;
+    let head = ["PRODUCT", "OPERATOR", "CLASS", "VIEWS", "VERIFIED VIEWS", "CLAIMED VIEWS", "UNKNOWN VIEWS"];
+    output::print_table(head, response.agents.into_iter().map(row))?;
     print_next_offset(response.has_more, "products", &args.pagination);
     Ok(())
 }

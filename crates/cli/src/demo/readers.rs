@@ -1,6 +1,7 @@
-//! Generates page views of 90 days for the demo: humans, a growing share of AI assistants, and crawlers.
+//! Generates page views of 90 days for the demo: humans, a growing share of AI assistants, and crawlers. Also generates
+//! requests for pages that don't exist, so that the demo has findings.
 //!
-//! The views depend only on the current time, so two runs at the same time generate the same views.
+//! They depend only on the current time, so two runs at the same time generate the same ones.
 
 use jiff::{SignedDuration, Timestamp};
 use wire::ViewEvent;
@@ -23,6 +24,39 @@ const CRAWLERS: &[&str] = &[
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
 ];
+
+/// Paths that readers ask for and don't get, each with the requests of a day. The first one certainly means a page.
+const MISSING: &[(&str, u64)] = &[("/Guides/Kill-Switches", 3), ("/sdk/python", 2)];
+const MISSING_DAYS: u64 = 30;
+const REFERRERS: &[&str] = &["https://www.google.com/", "https://chatgpt.com/"];
+
+/// Generates requests that weren't found, of the last days up to `now`.
+pub(super) fn generate_missing(now: Timestamp) -> Vec<ViewEvent> {
+    let mut random = Random(0x404);
+    let mut events = Vec::new();
+    for age in (0..MISSING_DAYS).rev() {
+        for (path, requests) in MISSING {
+            for _ in 0..*requests {
+                // A day and more ago, so that none is in the future.
+                let seconds = (age + 1) as i64 * DAY_SECONDS - random.below(DAY_SECONDS as u64) as i64;
+                events.extend(missing(path, now.as_second() - seconds, &mut random));
+            }
+        }
+    }
+    events
+}
+
+fn missing(path: &str, second: i64, random: &mut Random) -> Option<ViewEvent> {
+    let agents = if random.below(3) == 0 { ASSISTANTS } else { BROWSERS };
+    Some(ViewEvent {
+        path: Some(path.to_owned()),
+        timestamp: Some(Timestamp::from_second(second).ok()?.to_string()),
+        status: Some(404),
+        user_agent: Some(random.pick(agents).to_owned()),
+        referrer: Some(random.pick(REFERRERS).to_owned()),
+        ..ViewEvent::default()
+    })
+}
 
 /// Generates views, oldest first and none after `now`.
 pub(super) fn generate_views(pages: &[String], now: Timestamp) -> Vec<ViewEvent> {
@@ -105,5 +139,17 @@ mod tests {
         assert!(latest.unwrap() < now);
         let again = generate_views(&pages, now);
         assert_eq!(events.last().unwrap().timestamp, again.last().unwrap().timestamp);
+    }
+
+    #[test]
+    fn missing_paths_are_not_pages_and_one_of_them_means_a_page() {
+        let now: Timestamp = "2026-11-15T10:00:00Z".parse().unwrap();
+        let pages = server::sample::pages();
+        assert!(MISSING.iter().all(|(path, _)| !pages.iter().any(|page| page == path)));
+        assert!(pages.iter().any(|page| page.eq_ignore_ascii_case(MISSING[0].0)), "{pages:?}");
+        let events = generate_missing(now);
+        assert_eq!(events.len(), 150);
+        let times = events.iter().filter_map(|event| event.timestamp.as_deref()?.parse::<Timestamp>().ok());
+        assert!(times.into_iter().all(|at| at <= now));
     }
 }

@@ -43,7 +43,7 @@ fn exit_codes() {
     check(
         run(&["job", "create", project, "Replace \"none\" with \"x\".", "--watch"]),
         5,
-        "Nothing was changed, so there is no pull request: `none` was found nowhere",
+        "Nothing was changed, so there is no pull request: \"none\" was found nowhere",
     );
     let read = ["key", "create", "--name", "R", "--scope", "read", "--json"];
     let key: Value = serde_json::from_slice(&run(&read).stdout).unwrap();

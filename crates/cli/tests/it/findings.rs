@@ -68,7 +68,7 @@ fn findings_are_listed_fixed_and_dismissed() {
         .collect();
     let table = text(&finding(&client, &["list", "--limit", "2"]).stdout);
     let head: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(head, ["ID", "SUBJECT", "KIND", "STATE", "HUMAN", "AI", "JOB"]);
+    assert_eq!(head, ["ID", "SUBJECT", "KIND", "STATE", "COUNTS", "HUMAN", "AI", "JOB"]);
     assert_eq!(table.lines().count(), 3, "{table}");
     let more = text(&finding(&client, &["list", "--limit", "2"]).stderr);
     assert_eq!(more, "There are more findings. To see them, add --offset 2\n");

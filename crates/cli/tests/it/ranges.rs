@@ -31,6 +31,30 @@ fn a_checked_file_replaces_the_shipped_list() {
 }
 
 #[test]
+fn the_doctor_warns_of_files_that_are_bad_or_old() {
+    let home = home();
+    run(home.path(), &["org", "create", "--name", "Acme", "--data", "data"]);
+    let warnings = || -> Vec<String> {
+        let report = json(home.path(), &["doctor", "--data", "data", "--json"]);
+        let checks = report["checks"].as_array().unwrap().iter();
+        let checks = checks.filter(|check| check["name"] == "address ranges");
+        checks.map(|check| format!("{}: {}", check["status"].as_str().unwrap(), check["message"])).collect()
+    };
+    assert!(warnings().is_empty());
+    let folder = home.path().join("data/ranges");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("GPTBot.json"), r#"["20.1.1.0/24"]"#).unwrap();
+    assert!(matches!(warnings().as_slice(), [one] if one.starts_with("ok: \"1 file")), "{:?}", warnings());
+    let old = r#"{"creationTime": "2026-01-01T00:00:00", "prefixes": [{"ipv4Prefix": "20.125.66.80/28"}]}"#;
+    std::fs::write(folder.join("GPTBot.json"), old).unwrap();
+    std::fs::write(folder.join("Nobody.json"), r#"["20.1.1.0/24"]"#).unwrap();
+    let found = warnings();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("Nobody.json") && found[0].contains("not a known product"), "{found:?}");
+    assert!(found[1].starts_with("warn: \"the list of GPTBot is of 2026-01-01"), "{found:?}");
+}
+
+#[test]
 fn a_bad_file_is_explained() {
     let home = home();
     std::fs::write(home.path().join("GPTBot.json"), r#"["0.0.0.0/0", "10.0.0.0/8", "20.1.1.0/24"]"#).unwrap();

@@ -11,7 +11,7 @@ use store::{FieldChange, ProjectChange};
 use crate::agent::{DOCS, create, diff, edit, ended, run, server, server_with};
 use crate::pages::Browser;
 use crate::provider::{FakeProvider, Turn, calls, finish};
-use crate::support::{Answer, Team, TestServer};
+use crate::support::{Answer, Team, TestServer, git};
 
 async fn update(server: &TestServer, team: &Team, change: ProjectChange) {
     assert!(server.app.accounts.update_project(&team.project.id, &change).await.unwrap().is_some());
@@ -110,6 +110,32 @@ async fn a_path_that_the_project_allows_may_be_changed() {
         assert_eq!(change(workflow, &[other]).await.0, "failed", "{other}");
     }
     assert_eq!(change("package.json", &[".github/**"]).await.0, "failed");
+}
+
+#[tokio::test]
+async fn a_redirects_file_outside_the_docs_folder_can_be_allowed() {
+    let server = TestServer::start().await;
+    let settings = "plugins:\n  - redirects:\n      redirect_maps:\n        old.md: index.md\n";
+    let page = ("docs/guides/install-the-agent.md", "# Install the agent\n");
+    let team = server.team("Acme", &[("mkdocs.yml", settings), ("docs/index.md", "# Acme\n"), page]).await;
+    let docs_path = FieldChange::Set("docs".to_owned());
+    update(&server, &team, ProjectChange { docs_path, ..ProjectChange::default() }).await;
+    let add_redirect = async || {
+        let job = server.create_job(&team, "Add redirects for `/guides/install_the_agent`.").await;
+        server.run_queued_jobs().await;
+        job["id"].as_str().unwrap().to_owned()
+    };
+    let job = add_redirect().await;
+    let notes = server.events(&team, &json!(job)).await.pop().unwrap()["report"]["notes"].to_string();
+    assert!(notes.contains("`mkdocs.yml` is outside the docs folder `docs`; allow it with"), "{notes}");
+
+    let allow_paths = Some(vec!["mkdocs.yml".to_owned()]);
+    update(&server, &team, ProjectChange { allow_paths, ..ProjectChange::default() }).await;
+    let job = add_redirect().await;
+    assert!(server.job(&team, &json!(job)).await["prLink"].is_string());
+    let written = git(&team.repository, &["show", &format!("docwright/{job}:mkdocs.yml")]);
+    let added = "        guides/install_the_agent.md: guides/install-the-agent.md\n";
+    assert!(written.starts_with(settings) && written.contains(added.trim_end()), "{written}");
 }
 
 #[tokio::test]

@@ -56,6 +56,22 @@ async fn a_job_that_changes_nothing_leaves_no_branch_and_no_pull_request() {
     assert_eq!(last["message"], format!("Nothing was changed, so there is no pull request: {why}"));
 }
 
+/// Its summary lists lines for web servers. The message is one line all the same.
+#[tokio::test]
+async fn redirects_that_a_person_must_add_are_not_in_the_message() {
+    let server = TestServer::start().await;
+    let team = server.team("acme", &[("guides/install-the-agent.md", "# Install the agent\n")]).await;
+    let created = server.create_job(&team, "Add redirects for `/guides/install_the_agent`.").await;
+    server.run_queued_jobs().await;
+    let last = server.events(&team, &created["id"]).await.pop().unwrap();
+    assert!(
+        last["report"]["summary"].as_str().unwrap().contains("redir /guides/install_the_agent"),
+        "{last}"
+    );
+    let why = "the offline editor can't write the redirects of this site, so add the lines below yourself";
+    assert_eq!(last["message"], format!("Nothing was changed, so there is no pull request: {why}"));
+}
+
 #[tokio::test]
 async fn a_job_sees_files_that_were_added_and_removed_since_the_last_one() {
     let server = TestServer::start().await;
