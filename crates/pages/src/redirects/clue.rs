@@ -90,12 +90,12 @@ impl ClueKind {
             Self::SamePage => 0.99,
             Self::SpelledAlike => 0.98,
             Self::RedirectTwin => 0.8,
-            Self::Renamed => 0.975,
+            Self::Renamed => 0.98,
             Self::RenamedOtherwise => 0.75,
             Self::RenamedIntoFolder => 0.7,
             Self::RenamedThenRedirected => 0.9,
             Self::RenamedThenNamed => 0.5,
-            Self::ParallelEdition => 0.97,
+            Self::ParallelEdition => 0.985,
             Self::ParallelMixed => 0.5,
             Self::ParallelPrefix => 0.95,
             Self::ParallelName => 0.4,
@@ -104,8 +104,8 @@ impl ClueKind {
             Self::FolderRuleOnce => 0.95,
             Self::FolderRuleMixed => 0.5,
             Self::FolderToPage => 0.8,
-            Self::FolderToPageOften => 0.93,
-            Self::SpecificNameMoved => 0.97,
+            Self::FolderToPageOften => 0.95,
+            Self::SpecificNameMoved => 0.98,
             Self::SpecificName => 0.87,
             Self::NameMoved => 0.94,
             Self::NameNear => 0.85,
@@ -127,8 +127,10 @@ impl ClueKind {
 const PRIOR_WEIGHT: f64 = 10.0;
 /// How much a clue of another group adds to the best one. Clues are never independent of each other.
 const AGREEMENT: f64 = 0.5;
-/// Two targets with almost the same confidence can't both be right.
-const RIVAL: f64 = 0.9;
+/// How much more doubt there is in a clue if no other group agrees. A page that moved mostly kept its name.
+const ALONE: f64 = 2.0;
+/// Two targets can't both be right. From this share of the first confidence on, the second one counts.
+const RIVAL: f64 = 0.5;
 
 /// How reliable each kind of clue is on a site.
 #[derive(Debug, Default, Clone)]
@@ -172,7 +174,7 @@ impl Reliability {
         candidates
     }
 
-    /// The confidence of the best clue, raised by the best clue of each other group.
+    /// The confidence of the best clue, raised by the best clue of each other group, or lowered if there is none.
     fn combine(&self, clues: &[Clue]) -> f64 {
         let mut groups: BTreeMap<Group, f64> = BTreeMap::new();
         for clue in clues {
@@ -181,6 +183,9 @@ impl Reliability {
         }
         let mut found: Vec<f64> = groups.into_values().collect();
         found.sort_by(|a, b| b.total_cmp(a));
+        if let [confidence] = found[..] {
+            return 1.0 - (ALONE * (1.0 - confidence)).min(1.0);
+        }
         let doubt = |(index, confidence): (usize, &f64)| {
             (1.0 - confidence).powf(if index == 0 { 1.0 } else { AGREEMENT })
         };
@@ -188,7 +193,7 @@ impl Reliability {
     }
 }
 
-/// Lowers the first confidence if the second one is almost as high.
+/// Lowers the first confidence if the second one is not much lower.
 fn doubt_rivals(candidates: &mut [Candidate]) {
     if let [first, second, ..] = candidates {
         let nearness = (second.confidence / first.confidence - RIVAL) / (1.0 - RIVAL);
