@@ -19,8 +19,9 @@ pub(super) fn read_as_included<'t>(
             let mut lines = text.lines.iter().map(|(_, range)| &text.text[range.clone()]);
             file == *path && lines.any(|line| may_be_other_markup(*kind, line))
         };
+        // This lists all files.
         let has_others = || judge.site().is_none_or(|site| site.has_other_markup(*kind));
-        let is_needed = has_others() && additions.files().any(adds_other_markup);
+        let is_needed = additions.files().any(adds_other_markup) && has_others();
         let Some(docs) = is_needed.then(|| judge.vocabulary()).flatten() else { continue };
         more.extend(docs.kinds_that_include(path).filter(|other| other != kind).map(|other| (*path, other)));
     }

@@ -1,5 +1,6 @@
 //! Describes the site after a change: its files, its pages, and what its generator does.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -34,7 +35,7 @@ pub(super) struct Site {
     kinds: HashSet<FileKind>,
     hasher: RandomState,
     /// Hashes of the paths of pages, without extension and `index`, relative to every folder above them.
-    pages: HashSet<u64>,
+    pages: OnceCell<HashSet<u64>>,
     /// Template tags that are filled in everywhere, including code.
     template_tags: Vec<&'static str>,
     /// Whether the generator is known, and follows CommonMark: a backslash escapes an angle bracket, and an empty line
@@ -47,58 +48,83 @@ pub(super) struct Site {
     pub(super) copies_linked_files: bool,
 }
 
+/// The generators that the files of a repository are for.
+#[derive(Default)]
+struct Generators {
+    template_tags: Vec<&'static str>,
+    has_settings: bool,
+    has_summary: bool,
+    is_vue: bool,
+    has_vitepress: bool,
+    /// Python-Markdown and Jekyll's kramdown don't follow CommonMark.
+    is_other_markdown: bool,
+    is_sphinx: bool,
+    is_docusaurus: bool,
+}
+
+impl Generators {
+    /// Looks at a file once: a repository can have many.
+    fn add(&mut self, file: &str, kind: FileKind, base: &dyn Tree) {
+        self.has_vitepress |= file.contains(".vitepress/");
+        self.is_vue |= self.has_vitepress || file.contains(".vuepress/");
+        self.has_summary |= file.ends_with("SUMMARY.md");
+        if kind.is_page() || kind.is_image() {
+            return;
+        }
+        let name = name_of(file);
+        let starts = |names: &[&str]| names.iter().any(|start| name.starts_with(start));
+        self.template_tags.extend(template_tags(file, kind, base));
+        self.has_settings |= is_settings(file);
+        self.is_other_markdown |= kind == FileKind::MkDocs || starts(&["_config.y"]);
+        self.is_sphinx |= starts(&["conf.py", "myst.yml", "_toc.yml"]);
+        self.is_docusaurus |= starts(&["docusaurus.config."]);
+    }
+}
+
 impl Site {
     pub(super) fn new(change: &Change<'_>) -> Option<Self> {
-        let entries = change.base.list().ok()?;
-        let base = entries.into_iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.path);
-        let mut files: HashSet<String> = base.collect();
-        let mut template_tags: Vec<_> =
-            files.iter().flat_map(|file| template_tags(file, change.base)).copied().collect();
-        let may_be_mdbook = |file: &String| file.ends_with("SUMMARY.md");
-        if !files.iter().any(|file| is_settings(file)) || files.iter().any(may_be_mdbook) {
-            template_tags.extend(MDBOOK_TAGS);
-        }
-        // Python-Markdown and Jekyll's kramdown don't follow CommonMark.
-        let is_other = |file: &String| {
-            FileKind::of(file) == FileKind::MkDocs
-                || file.rsplit('/').next().is_some_and(|name| name.starts_with("_config.y"))
+        let (mut files, mut kinds, mut found) = (HashSet::new(), HashSet::new(), Generators::default());
+        let mut add_kind = |kind: FileKind| {
+            if kind.is_page() || kind == FileKind::Text {
+                kinds.insert(as_markdown(kind));
+            }
         };
-        let is_commonmark = !files.iter().any(is_other)
-            && files.iter().any(|file| is_settings(file) || file.contains(".vitepress/"));
-        let may_be_vitepress =
-            files.iter().any(|file| file.contains(".vitepress/") || file.contains(".vuepress/"))
-                || !files.iter().any(|file| is_settings(file));
-        let has_file_named = |names: &[&str]| {
-            let has_name = |file: &String| names.iter().any(|name| name_of(file).starts_with(name));
-            files.iter().any(has_name)
-        };
-        let is_sphinx = has_file_named(&["conf.py", "myst.yml", "_toc.yml"]);
-        let copies_linked_files = is_sphinx || has_file_named(&["docusaurus.config."]);
-        for (path, bytes) in change.edits {
-            match bytes {
-                Some(_) => files.insert(path.clone()),
-                None => files.remove(path),
-            };
+        for entry in change.base.list().ok()?.into_iter().filter(|entry| entry.kind == Kind::File) {
+            let kind = FileKind::of(&entry.path);
+            found.add(&entry.path, kind, change.base);
+            if !matches!(change.edits.get(&entry.path), Some(None)) {
+                add_kind(kind);
+                files.insert(entry.path);
+            }
         }
-        let hasher = RandomState::new();
-        let pages = files
-            .iter()
-            .filter(|file| repo_files::is_judged(FileKind::of(file)) && !FileKind::of(file).is_data())
-            .flat_map(|file| relative_paths(page_path(file)))
-            .map(|path| hasher.hash_one(path))
-            .collect();
-        let kinds = files.iter().map(|file| FileKind::of(file));
-        let kinds = kinds.filter(|kind| kind.is_page() || *kind == FileKind::Text).map(as_markdown).collect();
+        for (path, _) in change.edits.iter().filter(|(_, bytes)| bytes.is_some()) {
+            add_kind(FileKind::of(path));
+            files.insert(path.clone());
+        }
+        if !found.has_settings || found.has_summary {
+            found.template_tags.extend(MDBOOK_TAGS);
+        }
         Some(Self {
             files,
             kinds,
-            hasher,
-            pages,
-            template_tags,
-            may_be_vitepress,
-            is_commonmark,
-            is_sphinx,
-            copies_linked_files,
+            hasher: RandomState::new(),
+            pages: OnceCell::new(),
+            is_commonmark: !found.is_other_markdown && (found.has_settings || found.has_vitepress),
+            may_be_vitepress: found.is_vue || !found.has_settings,
+            is_sphinx: found.is_sphinx,
+            copies_linked_files: found.is_sphinx || found.is_docusaurus,
+            template_tags: found.template_tags,
+        })
+    }
+
+    fn pages(&self) -> &HashSet<u64> {
+        let is_page = |file: &&String| {
+            let kind = FileKind::of(file);
+            repo_files::is_judged(kind) && !kind.is_data()
+        };
+        self.pages.get_or_init(|| {
+            let paths = self.files.iter().filter(is_page).flat_map(|file| relative_paths(page_path(file)));
+            paths.map(|path| self.hasher.hash_one(path)).collect()
         })
     }
 
@@ -153,8 +179,8 @@ impl Site {
             path.split(['#', '?']).next().unwrap_or_default().trim_matches('/').trim_start_matches("./");
         let wanted = page_path(path);
         self.files.contains(path) && FileKind::of(path).is_page()
-            || self.pages.contains(&self.hasher.hash_one(wanted))
-            || wanted.is_empty() && !self.pages.is_empty()
+            || self.pages().contains(&self.hasher.hash_one(wanted))
+            || wanted.is_empty() && !self.pages().is_empty()
     }
 
     pub(super) fn files(&self) -> &HashSet<String> {
@@ -219,9 +245,9 @@ pub(super) fn is_settings(file: &str) -> bool {
         || starts.iter().any(|start| name.starts_with(start))
 }
 
-fn template_tags(file: &str, base: &dyn Tree) -> &'static [&'static str] {
+fn template_tags(file: &str, kind: FileKind, base: &dyn Tree) -> &'static [&'static str] {
     let name = name_of(file);
-    if FileKind::of(file) != FileKind::MkDocs {
+    if kind != FileKind::MkDocs {
         return TEMPLATE_TAGS.iter().find(|(settings, _)| *settings == name).map_or(&[], |(_, marks)| marks);
     }
     let has_macros = match base.read(file, 1024 * 1024) {
