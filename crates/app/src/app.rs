@@ -165,8 +165,10 @@ impl App {
             SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard, ranges).await?;
         let newest = views.newest().await?;
         store.watch_clocks(&id, newest).await?;
-        directory::refuse_outdated_views(settings.page_views, (dir, &views), &*store, &id).await?;
-        let views_owner = ViewsOwner::claim(store.clone(), &id, settings.page_views, &views).await?;
+        let is_empty = newest.is_none();
+        directory::refuse_outdated_views(settings.page_views, (dir, &views, is_empty), &*store, &id).await?;
+        let views_owner =
+            ViewsOwner::claim(store.clone(), &id, settings.page_views, Arc::new(views.clone())).await?;
         let database = settings.database_url.is_none().then(|| dir.database());
         let databases: Vec<_> = database.into_iter().chain([dir.views()]).collect();
         let directory = Arc::new(dir.watch(lock, &databases)?);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
-use traffic::{AddressRanges, SqliteViews};
+use traffic::{AddressRanges, Views};
 
 use crate::app::App;
 use crate::settings::Settings;
@@ -48,7 +48,7 @@ pub async fn refuse_missing_views(
 /// Fails if this directory is to take the page views over and lacks some of them.
 pub async fn refuse_outdated_views(
     choice: ViewsChoice,
-    (dir, views): (&DataDir, &SqliteViews),
+    (dir, views, is_empty): (&DataDir, &dyn Views, bool),
     store: &dyn ViewsDirectory,
     id: &str,
 ) -> anyhow::Result<()> {
@@ -56,7 +56,7 @@ pub async fn refuse_outdated_views(
     if choice != ViewsChoice::Take || !is_elsewhere {
         return Ok(());
     }
-    anyhow::ensure!(views.newest().await?.is_some(), DataDirError::ViewsEmpty(dir.views()));
+    anyhow::ensure!(!is_empty, DataDirError::ViewsEmpty(dir.views()));
     // A file of an earlier version has no epoch.
     let is_latest = match views.epoch().await? {
         None => true,

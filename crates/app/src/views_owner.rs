@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use store::{StoreError, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
-use traffic::SqliteViews;
+use traffic::Views;
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// A server that said nothing for so long doesn't run, as far as the others know.
@@ -30,7 +30,7 @@ pub struct ViewsOwner {
     was_replaced: Arc<AtomicBool>,
     /// When the database was last asked and confirmed the epoch.
     confirmed: Arc<Mutex<Option<Instant>>>,
-    views: SqliteViews,
+    views: Arc<dyn Views>,
     /// For how many milliseconds the server that stores them has said nothing.
     silence: Arc<AtomicU64>,
 }
@@ -40,7 +40,7 @@ impl ViewsOwner {
         store: Arc<dyn ViewsDirectory>,
         directory_id: &str,
         choice: ViewsChoice,
-        views: &SqliteViews,
+        views: Arc<dyn Views>,
     ) -> anyhow::Result<Self> {
         let before = store.views_home(directory_id).await?;
         let home = store.claim_views(directory_id, choice).await?;
@@ -56,7 +56,7 @@ impl ViewsOwner {
             epoch: Arc::default(),
             was_replaced: Arc::default(),
             confirmed: Arc::default(),
-            views: views.clone(),
+            views,
             silence: Arc::default(),
         };
         owner.record(home).await?;

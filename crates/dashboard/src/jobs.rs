@@ -107,7 +107,7 @@ pub(crate) async fn create(
 }
 
 /// Creates a job, once per form. A form that is sent again while its job is active redirects to that job: the response
-/// was lost, or the person clicked twice.
+/// was lost, or the person clicked twice. A form for findings always does: it was for this fix of them.
 pub(super) async fn start_once(
     app: &App,
     ctx: &ProjectContext,
@@ -116,7 +116,7 @@ pub(super) async fn start_once(
 ) -> Result<Result<Response, StartRefusal>, PageError> {
     match app.jobs.insert(new, &idempotent_terms(app, ctx, action, form, &new.prompt)).await? {
         Receipt::Replayed(id) => match app.jobs.find(&ctx.project.id, &JobId(id)).await? {
-            Some(job) if job.status == Status::Active => {
+            Some(job) if job.status == Status::Active || !new.findings.is_empty() => {
                 Ok(Ok(Redirect::to(&href(&ctx.project, &job.id)).into_response()))
             }
             _ => start(app, ctx, new).await,

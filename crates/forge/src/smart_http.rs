@@ -28,7 +28,8 @@ use crate::{Error, HistoryLimits, HttpRemote, Oid, Result, Snapshot};
 
 pub(crate) use files::Batch;
 
-const REFS_TIMEOUT: Duration = Duration::from_secs(180);
+/// A job waits for this with a worker, and a list of one branch is short.
+const REFS_TIMEOUT: Duration = Duration::from_secs(60);
 /// For calls that a person waits for.
 const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(30);
 

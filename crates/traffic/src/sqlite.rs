@@ -233,6 +233,14 @@ impl Views for SqliteViews {
         Ok(self.database.checkpoint().await?)
     }
 
+    async fn epoch(&self) -> Result<Option<i64>, Failure> {
+        owner::read(&self.database).await
+    }
+
+    async fn set_epoch(&self, epoch: i64) -> Result<(), Failure> {
+        owner::write(&self.database, epoch).await
+    }
+
     async fn close(&self) {
         let (closing, closed) = oneshot::channel();
         let ended = async {

@@ -49,6 +49,16 @@ pub trait Views: Send + Sync {
         Ok(true)
     }
 
+    /// The epoch in which a server stored page views in this backend last. `None`: no server that shares a database with
+    /// others has.
+    async fn epoch(&self) -> Result<Option<i64>, Failure> {
+        Ok(None)
+    }
+
+    async fn set_epoch(&self, _epoch: i64) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Writes the queued batches and closes the database for every clone. Bounded in time; acknowledged views
     /// are never lost.
     async fn close(&self);

@@ -55,6 +55,20 @@ pub fn state_label(state: State) -> &'static str {
     }
 }
 
+/// Why a finding is dismissed, in a person's words. The error is what a reason must be.
+pub fn parse_reason(text: &str) -> Result<&str, String> {
+    let text = text.trim();
+    let is_long = text.chars().count() > MAX_REASON_CHARS;
+    if is_long || !text.chars().any(char::is_alphanumeric) {
+        return Err(format!("have 1 to {MAX_REASON_CHARS} characters, with a letter or a digit"));
+    }
+    let is_bad = |c: &char| (c.is_control() && *c != '\n' && *c != '\r') || store::is_invisible(*c);
+    match text.chars().find(is_bad) {
+        Some(bad) => Err(format!("have no invisible characters, got {}", bad.escape_unicode())),
+        None => Ok(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
@@ -77,19 +91,5 @@ mod tests {
         assert_eq!(verdict_word(Measure::Views, Verdict::Better), "more");
         assert_eq!(verdict_word(Measure::Visitors, Verdict::Worse), "fewer");
         assert_eq!(verdict_word(Measure::Views, Verdict::TooFew), "too few");
-    }
-}
-
-/// Why a finding is dismissed, in a person's words. The error is what a reason must be.
-pub fn parse_reason(text: &str) -> Result<&str, String> {
-    let text = text.trim();
-    let is_long = text.chars().count() > MAX_REASON_CHARS;
-    if is_long || !text.chars().any(char::is_alphanumeric) {
-        return Err(format!("have 1 to {MAX_REASON_CHARS} characters, with a letter or a digit"));
-    }
-    let is_bad = |c: &char| (c.is_control() && *c != '\n' && *c != '\r') || store::is_invisible(*c);
-    match text.chars().find(is_bad) {
-        Some(bad) => Err(format!("have no invisible characters, got {}", bad.escape_unicode())),
-        None => Ok(text),
     }
 }

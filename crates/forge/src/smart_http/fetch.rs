@@ -181,11 +181,13 @@ fn too_large(how: &str) -> Error {
     Error::TooLarge(format!("the repository {how}: use a repository that contains only the docs"))
 }
 
-/// An unresolved delta means that the cache lacks an object that it offered. All other failures are the
-/// host's fault or machine trouble, and the cache is intact.
+/// What git says when the cache lacks an object that it offered, or when it can't read its own objects. All other
+/// failures are the host's fault or machine trouble, and the cache is intact.
+const DAMAGED_CACHE: [&str; 4] = ["unresolved delta", "existing object", "objects/pack/", "COLLISION"];
+
 fn index_pack_error(output: &Output, host: &str) -> Error {
     let failure = output.failure();
-    if matches!(failure, Error::Machine(_)) || output.stderr.contains("unresolved delta") {
+    if matches!(failure, Error::Machine(_)) || DAMAGED_CACHE.iter().any(|said| output.stderr.contains(said)) {
         return failure;
     }
     if output.stderr.contains("over limit") {

@@ -107,7 +107,7 @@ async fn a_finding_shows_its_evidence_and_is_dismissed_with_a_reason() {
     for reason in [" ", &long] {
         let refused = browser.post(&path, &[("reason", reason)]).await;
         assert_eq!(refused.status, 400);
-        assert!(refused.body.contains("Enter a reason of 1 to 500 characters"), "{refused}");
+        assert!(refused.body.contains("A reason must have 1 to 500 characters"), "{refused}");
     }
     let form = [("reason", "A typo in a <b>talk</b>"), ("list", "kind=not-found&offset=0")];
     let dismissed = browser.post(&path, &form).await;

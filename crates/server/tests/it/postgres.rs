@@ -167,6 +167,43 @@ async fn a_server_that_was_replaced_acknowledges_no_page_views() {
 
 #[tokio::test]
 #[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn page_views_that_lack_later_ones_take_over_only_by_force() {
+    let (mut here, database, keys) = on_postgres().await;
+    let team = here.team("acme", &[]).await;
+    let events = format!("/v1/analytics/{}/events", team.project.id);
+    assert_eq!(here.post(&team.key, &events, &json!([{ "path": "/" }])).await.status, 202);
+    let there = serve_with(&database, &keys, |settings| settings.page_views = ViewsChoice::TakeEmpty).await;
+    assert_eq!(there.post(&team.key, &events, &json!([{ "path": "/later" }])).await.status, 202);
+    here.stop().await;
+    let mut settings = server::Settings::new(here.data());
+    settings.database_url = Some(database.url().parse().unwrap());
+    settings.master_key_file = Some(keys.path().join("master.key"));
+    settings.page_views = ViewsChoice::Take;
+    let refused = server::Server::open(&settings, here.clock.clone()).await.err().unwrap();
+    let sentence = "lacks page views that another server stored since";
+    assert!(format!("{refused:#}").contains(sentence), "{refused:#}");
+    settings.page_views = ViewsChoice::TakeEmpty;
+    assert!(server::Server::open(&settings, here.clock.clone()).await.unwrap().app.stores_views());
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn page_views_are_stored_only_if_they_can_be_acknowledged() {
+    let (server, database, _keys) = on_postgres().await;
+    let team = server.team("acme", &[]).await;
+    let (events, event) = (format!("/v1/analytics/{}/events", team.project.id), json!([{ "path": "/" }]));
+    assert_eq!(server.post(&team.key, &events, &event).await.status, 202);
+    database.close();
+    let refused = server.post(&team.key, &events, &event).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "1"), "{refused}");
+    database.open_again();
+    assert_eq!(server.post(&team.key, &events, &event).await.status, 202);
+    let counts = server.get(&team.key, &format!("/v1/analytics/{}/views", team.project.id)).await;
+    assert_eq!(counts.json()["totals"]["total"], 2, "{counts}");
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn a_database_that_is_gone_is_a_503_and_an_odd_path_a_404() {
     let (server, database, _keys) = on_postgres().await;
     let team = server.team("acme", &[("a.md", "one\n")]).await;

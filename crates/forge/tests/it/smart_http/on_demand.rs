@@ -214,6 +214,40 @@ async fn a_host_that_begins_to_refuse_ids_costs_one_more_fetch() {
     site.assert_sound();
 }
 
+/// The disk returns other bytes than were written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_cache_is_fetched_again() {
+    for ending in ["pack", "idx"] {
+        let site = site().await;
+        let base = site.fetch("job-1").await.unwrap();
+        assert_page(&site.open(&base), 1);
+        let files = fs::read_dir(site.dir().join("objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|file| file.extension().is_some_and(|found| found == ending)) {
+            let mut bytes = fs::read(&file).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 20].fill(b'X');
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, bytes).unwrap();
+        }
+        site.host.push(NAME, "main", &[("s1/p1.md", &text(1)), ("new.md", "# New\n")]).await;
+        // Each run of a job tries once.
+        let mut failures = Vec::new();
+        while let Err(error) = read_everything(&site).await {
+            failures.push(error.to_string());
+            assert!(failures.len() < 4, "{ending}: {failures:#?}");
+        }
+        site.assert_sound();
+    }
+}
+
+async fn read_everything(site: &Site) -> forge::Result<()> {
+    let tip = site.fetch("job-1").await?;
+    let files = site.cache.snapshot_on_demand(&tip, &site.remote)?;
+    let all = files.entries()?;
+    files.fetch_files(all.iter().map(|entry| entry.path.as_str()))?;
+    all.iter().try_for_each(|entry| files.read(&entry.path, usize::MAX).map(drop))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_the_host_forgot_makes_the_job_start_over() {
     let site = site().await;

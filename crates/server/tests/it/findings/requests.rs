@@ -169,6 +169,20 @@ async fn findings_that_no_job_can_fix_together_are_refused() {
     assert_eq!(docs.post(&one, &json!({ "prompt": PROMPT })).await.status, 201);
 }
 
+/// Requests that arrive together share a transaction, which inserts its jobs last.
+#[tokio::test]
+async fn many_requests_for_overlapping_findings_create_one_job() {
+    let docs = every_kind().await;
+    let (setup, start) = (docs.id("/setup").await, docs.id("/start").await);
+    let bodies = [[&setup, &start], [&start, &setup]].map(|ids| json!({ "findings": ids, "prompt": PROMPT }));
+    let post = |n: usize| docs.post("/job", &bodies[n % 2]);
+    let answers = tokio::join!(post(0), post(1), post(2), post(3), post(4), post(5), post(6), post(7));
+    let (a, b, c, d, e, f, g, h) = answers;
+    let mut statuses = [a, b, c, d, e, f, g, h].map(|answer| answer.status);
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], statuses[1..].iter().all(|status| *status == 409)), (201, true), "{statuses:?}");
+}
+
 #[tokio::test]
 async fn a_person_dismisses_a_finding() {
     let docs = every_kind().await;
