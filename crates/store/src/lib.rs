@@ -65,7 +65,7 @@ pub use people::{
     AuditEntry, Invite, MemberKeys, NewAuditEntry, NewInvite, NewPerson, PasswordHash, People, Person,
     Removal, Role, parse_person_name,
 };
-pub use postgres::{DatabaseUrl, PostgresInspection, PostgresStore, inspect_postgres};
+pub use postgres::{DatabaseUrl, PostgresInspection, PostgresLedger, PostgresStore, inspect_postgres};
 pub use progress::Progress;
 pub use prompt::{MAX_LABEL_CHARS, MAX_PROMPT_CHARS, MAX_QUOTATIONS, Prompt, PromptError, Quotation};
 pub use proposal::{ClaimKind, Proposal, ProposalHolder, Proposals};

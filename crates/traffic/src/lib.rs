@@ -21,16 +21,23 @@ pub mod import;
 mod interval;
 mod limits;
 mod list_query;
+mod live_report;
 mod name_counts;
+mod name_reports;
+mod names;
 mod new_page_quota;
 mod pages;
 mod path;
 mod prefix_sums;
 mod range;
+mod range_parts;
 mod ranges;
+mod remote;
 mod reports;
+mod series_steps;
 mod sqlite;
 mod views;
+mod visitor_salts;
 mod weighted;
 
 pub use accept::prefers_markdown;
@@ -47,6 +54,7 @@ pub use pages::OTHER_PAGES;
 pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use ranges::{AddressRanges, BadRangeFile, RangeList, RangeSource, Verification, check_range_file};
+pub use remote::{RemoteLimits, RemoteSettings, RemoteViews, ViewsUrl, ledger};
 pub use reports::{
     AgentCount, Agents, AiReferrals, DayCounts, Live, MAX_PATHS, MissingPath, NotFound, PathCounts, PathDays,
     PathDaysQuery, Point, ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series,
@@ -55,6 +63,7 @@ pub use reports::{
 pub use sqlite::{SqliteViews, VIEWS_SCHEMA, pending_views_changes};
 // `Readers` is a count of distinct readers. `Visitors` is a report: such counts for the site and for each page.
 pub use views::{
-    Counts, Failure, FilePart, IngestError, PageCount, Progress, Readers, Receipt, Tally, Views, Visitors,
+    Counts, Failure, FilePart, IngestError, Lag, PageCount, Progress, Readers, Receipt, Tally, Views,
+    Visitors,
 };
 pub use weighted::{WeightedItem, weighted_items};

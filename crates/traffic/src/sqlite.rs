@@ -19,7 +19,6 @@ mod names;
 mod owner;
 mod path_days;
 mod project;
-mod range_parts;
 mod reclassify;
 mod reports;
 mod retention;
@@ -45,11 +44,12 @@ use crate::limits::{IngestLimiter, Limits};
 use crate::list_query::ListQuery;
 use crate::new_page_quota::NewPageQuota;
 use crate::range::Range;
+use crate::range_parts::days_in;
 use crate::ranges::AddressRanges;
 use crate::views::{Counts, Failure, FilePart, IngestError, Progress, Receipt, Views, Visitors};
+use crate::visitor_salts::Salts;
 use keeper::{Batch, Command, Keeper};
 use project::{ProjectCache, SharedProject};
-use salts::Salts;
 use snapshot::Snapshot;
 
 const MIGRATIONS: &[&str] = &[
@@ -107,7 +107,7 @@ impl SqliteViews {
         let database = Database::open(path, MIGRATIONS, Schema::Migrate).await?;
         convert::convert(&database).await.map_err(|failure| OpenError::Unusable {
             path: path.display().to_string(),
-            source: sqlx::Error::Decode(keeper::with_cause(&failure).into()),
+            source: sqlx::Error::Decode(crate::views::with_cause(&failure).into()),
         })?;
         let (commands, queue) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let memory = Arc::new(ProjectCache::default());
@@ -215,7 +215,7 @@ impl Views for SqliteViews {
     }
 
     async fn visitors(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Visitors, Failure> {
-        let days = visitors::days(range);
+        let days = days_in(range);
         loop {
             let Some(snapshot) = self.snapshot(project).await? else { return Ok(Visitors::default()) };
             let report = visitors::report(&self.database, &snapshot, days, query).await?;

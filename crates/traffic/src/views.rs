@@ -59,6 +59,12 @@ pub trait Views: Send + Sync {
         Ok(())
     }
 
+    /// How many acknowledged views no report could read from the column store yet. Always none for a backend that has
+    /// only one store.
+    async fn health(&self) -> Result<Lag, Failure> {
+        Ok(Lag::default())
+    }
+
     /// Writes the queued batches and closes the database for every clone. Bounded in time; acknowledged views
     /// are never lost.
     async fn close(&self);
@@ -66,6 +72,14 @@ pub trait Views: Send + Sync {
     async fn probe_write(&self) -> Result<(), Failure> {
         Ok(())
     }
+}
+
+/// The views that wait for the column store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lag {
+    pub waiting_events: u64,
+    /// When the oldest was received, in milliseconds since 1970.
+    pub oldest: Option<i64>,
 }
 
 /// `accepted` counts stored events and duplicates.
@@ -184,4 +198,19 @@ impl Failure {
     pub fn trouble(&self) -> Option<Trouble> {
         Trouble::find(self)
     }
+
+    /// Whether a database of the page views does not answer. A retry succeeds after that.
+    pub fn is_unavailable(&self) -> bool {
+        self.0.is::<Unavailable>()
+    }
+}
+
+/// A database of the page views does not answer, or is not ready.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unavailable(pub(crate) String);
+
+/// A failure with its cause, for the log.
+pub(crate) fn with_cause(failure: &Failure) -> String {
+    failure.source().map_or_else(|| failure.to_string(), |cause| format!("{failure}: {cause}"))
 }

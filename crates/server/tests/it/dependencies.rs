@@ -14,8 +14,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("findings", &["pages"]),
     ("agent", &["failpoints", "machine", "net", "pages"]),
     ("forge", &["failpoints", "machine", "net"]),
-    ("traffic", &["base", "machine"]),
-    ("store", &["base", "findings", "machine"]),
+    ("traffic", &["base", "machine", "net"]),
+    ("store", &["base", "findings", "machine", "traffic"]),
     ("app", &["agent", "base", "findings", "forge", "machine", "net", "pages", "store", "traffic", "wire"]),
     (
         "api",

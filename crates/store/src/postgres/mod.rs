@@ -12,6 +12,7 @@ mod queue;
 mod trouble;
 mod url;
 mod views_directory;
+mod views_ledger;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,7 @@ use notifier::{Listener, Notifier};
 use queue::Attempt;
 pub(crate) use trouble::trouble;
 pub use url::DatabaseUrl;
+pub use views_ledger::PostgresLedger;
 
 /// Connections of one process. A database has about a hundred for all its clients.
 const MAX_CONNECTIONS: u32 = 16;

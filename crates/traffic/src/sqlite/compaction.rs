@@ -14,6 +14,7 @@ use super::{names, visitors};
 use crate::block::{Block, Row};
 use crate::cells::Cells;
 use crate::event::Kind;
+use crate::names::count_block;
 use crate::views::Failure;
 
 /// Few enough that the edge of a range reads little, and enough to compress well.
@@ -36,7 +37,7 @@ pub(super) async fn compact(
 ) -> Result<Vec<(Option<i64>, Segment)>, Failure> {
     let (mut block, ids) = take_journal(connection, project).await?;
     let hours = hourly_cells(&block);
-    let names = names::count_block(&block);
+    let names = count_block(&block);
     let late = visitors::count_rows(block.rows.iter().filter(|row| row.at < raw_from));
     add_cells(connection, project, raw_from, hours).await?;
     names::add(connection, project, names).await?;

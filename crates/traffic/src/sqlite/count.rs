@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::project::{Project, SharedProject};
-use super::range_parts::{RangeParts, Span};
+use crate::range_parts::{RangeParts, Span};
 use base::sqlite::ReadPool;
 
 use crate::block::{Read, each_read};

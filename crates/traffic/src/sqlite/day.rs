@@ -7,6 +7,7 @@ use super::{compaction, names};
 use crate::block::Block;
 use crate::cells::Cells;
 use crate::event::Kind;
+use crate::names::count_block;
 use crate::views::Failure;
 
 /// `change` gets each block of the day and the day's start and end, and returns the number of changed rows.
@@ -28,7 +29,7 @@ pub(super) async fn rewrite(
         }
         block.rows.retain(|row| (from..to).contains(&row.at));
         compaction::add_cells(connection, project, i64::MIN, compaction::hourly_cells(&block)).await?;
-        names::add(connection, project, names::count_block(&block)).await?;
+        names::add(connection, project, count_block(&block)).await?;
         done = (done.0 + block.rows.len() as u64, done.1 + changed);
     }
     Ok(done)

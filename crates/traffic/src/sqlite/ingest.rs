@@ -13,13 +13,13 @@ use super::event_ids::EventIds;
 use super::import_progress;
 use super::keeper::Batch;
 use super::project::{DAY, Project, SharedProject};
-use super::salts::Salts;
 use crate::block::{Block, Hash, PathRef, Read, Row, Texts};
 use crate::classify::product;
 use crate::event::{Event, Kind};
 use crate::new_page_quota::{Network, NewPageQuota, quota_per_network};
 use crate::ranges::AddressRanges;
 use crate::views::{Failure, FilePart, Receipt};
+use crate::visitor_salts::Salts;
 
 /// Fast rather than small, because compaction compresses the events again.
 const COMPRESSION_LEVEL: i32 = 1;

@@ -18,7 +18,6 @@ use super::event_ids::{self, EventIds};
 use super::forget_paths::Selection;
 use super::ingest::{IngestContext, PendingIngest};
 use super::project::{DAY, ProjectCache, SharedProject};
-use super::salts::Salts;
 use super::snapshot::Snapshot;
 use super::{compaction, forget, import_progress, load};
 use crate::event::Event;
@@ -26,7 +25,8 @@ use crate::limits::{IngestPermit, Limits};
 use crate::new_page_quota::NewPageQuota;
 use crate::ranges::AddressRanges;
 use crate::reports::{ReclassifyProgress, RemovalProgress};
-use crate::views::{Failure, FilePart, Receipt};
+use crate::views::{Failure, FilePart, Receipt, with_cause};
+use crate::visitor_salts::Salts;
 
 /// Commands that are processed together.
 const MAX_GROUP_SIZE: usize = 2048;
@@ -322,10 +322,4 @@ impl Keeper {
 
 fn fail_batches(batches: Vec<Batch>, failure: &Failure) {
     batches.into_iter().for_each(|batch| batch.respond(Err(failure.clone())));
-}
-
-/// A failure with its cause, for the log.
-pub(super) fn with_cause(failure: &Failure) -> String {
-    use std::error::Error;
-    failure.source().map_or_else(|| failure.to_string(), |cause| format!("{failure}: {cause}"))
 }

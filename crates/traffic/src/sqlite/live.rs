@@ -1,6 +1,5 @@
 //! The live report: the last thirty minutes, counted from raw events.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use base::sqlite::ReadPool;
@@ -9,21 +8,12 @@ use futures_util::TryStreamExt;
 use super::snapshot::Snapshot;
 use crate::block::{Read, each_read};
 use crate::classify::Class;
-use crate::reports::{Live, Point};
+use crate::live_report::{MINUTE, MINUTES, empty_report, top_pages};
+use crate::reports::Live;
 use crate::views::{Failure, PageCount, Readers, Tally};
 
-const MINUTE: i64 = 60 * 1000;
-const MINUTES: i64 = 30;
-const MAX_PAGES: usize = 10;
 /// Bounds memory. Further readers are not counted.
 const MAX_READERS: usize = 1 << 20;
-
-/// The report without any views.
-pub(super) fn empty_report(now: i64) -> Live {
-    let first = now.div_euclid(MINUTE) - (MINUTES - 1);
-    let point = |minute: i64| Point { at: (first + minute) * MINUTE, reads: Tally::default() };
-    Live { minutes: (0..MINUTES).map(point).collect(), ..Live::default() }
-}
 
 pub(super) async fn live(reads: &ReadPool, snapshot: &Snapshot, now: i64) -> Result<Live, Failure> {
     let id = snapshot.shared.read().id;
@@ -78,13 +68,7 @@ impl LiveCounter {
         let count = |side: usize| self.readers.values().filter(|seen| seen[side]).count() as u64;
         self.live.readers = Readers { human: count(0), ai: count(1), total: self.readers.len() as u64 };
         let page = |(page, Tally { human, ai })| PageCount { path: path(page), human, ai };
-        let mut pages: Vec<PageCount> = self.pages.into_iter().map(page).collect();
-        pages.sort_unstable_by(|left, right| {
-            let total = |page: &PageCount| Reverse(page.human + page.ai);
-            total(left).cmp(&total(right)).then_with(|| left.path.cmp(&right.path))
-        });
-        pages.truncate(MAX_PAGES);
-        self.live.pages = pages;
+        self.live.pages = top_pages(self.pages.into_iter().map(page).collect());
         self.live
     }
 }

@@ -6,17 +6,17 @@ use base::sqlite::{Database, ReadPool};
 use futures_util::TryStreamExt;
 
 use super::compaction::hourly_cells;
-use super::names::{self, NameKind};
 use super::project::{DAY, HOUR};
-use super::range_parts::Span;
-use super::reports::tally;
 use super::snapshot::Snapshot;
 use super::visitors;
 use crate::block::Block;
 use crate::cells::{Cell, each_cell};
 use crate::distinct_readers::DistinctReaders;
 use crate::name_counts::each_name;
+use crate::name_reports::tally;
+use crate::names::{NameKind, count_block};
 use crate::range::Range;
+use crate::range_parts::{Span, days_in};
 use crate::reports::{DayCounts, PathCounts, PathDays, PathDaysQuery};
 use crate::views::{Failure, Tally};
 
@@ -27,7 +27,7 @@ pub(super) async fn path_days(
     range: &Range,
     query: &PathDaysQuery<'_>,
 ) -> Result<PathDays, Failure> {
-    let (project, days) = (snapshot.shared.read().id, visitors::days(range));
+    let (project, days) = (snapshot.shared.read().id, days_in(range));
     let mut table = Table::new(snapshot, query);
     table.add_views(database.reads(), project, days).await?;
     for about in [NameKind::Missing, NameKind::Redirected] {
@@ -111,7 +111,7 @@ impl<'q> Table<'q> {
                 cells.iter().for_each(|(page, cell)| self.add_page(day, page, cell));
             }
         }
-        for ((about, day), counts) in names::count_block(journal) {
+        for ((about, day), counts) in count_block(journal) {
             if contains(&day) {
                 counts.iter().for_each(|(name, cell)| self.add_name(about, day, name, cell));
             }

@@ -9,8 +9,7 @@ use crate::block::Read;
 use crate::pages::Pages;
 use crate::prefix_sums::PrefixSums;
 
-pub(super) const HOUR: i64 = 60 * 60 * 1000;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(super) use crate::range_parts::{DAY, HOUR};
 
 pub(super) struct Project {
     pub(super) id: i64,

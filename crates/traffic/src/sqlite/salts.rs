@@ -1,21 +1,9 @@
-//! Hashes address and user agent into an anonymous visitor, with a salt per day.
-//!
-//! The salt is deleted after its day, so a visitor cannot be identified later or recognized on another day.
+//! Creates and deletes the salts of visitors.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
-
-use sha2::{Digest, Sha256};
 use sqlx::SqliteConnection;
 
-use super::project::DAY;
-use crate::event::Event;
 use crate::views::Failure;
-
-type Salt = [u8; 32];
-
-#[derive(Default)]
-pub(super) struct Salts(HashMap<i64, Salt>);
+use crate::visitor_salts::{Salt, Salts};
 
 impl Salts {
     /// Whether the salts of today and tomorrow exist, and none is due for deletion.
@@ -52,21 +40,5 @@ impl Salts {
             sqlx::query_as("SELECT day, salt FROM salt").fetch_all(connection).await?;
         let salt = |(day, salt): (i64, Vec<u8>)| Some((day, salt.try_into().ok()?));
         Ok(Self(kept.into_iter().filter_map(salt).collect()))
-    }
-
-    /// Without addresses, each user agent counts as one visitor.
-    pub(super) fn visitor(&self, project: i64, event: &Event, today: i64) -> Option<u64> {
-        let day = event.at.div_euclid(DAY);
-        let salt = self.0.get(&day).or_else(|| self.0.get(&today))?;
-        let mut hash = Sha256::new_with_prefix(salt);
-        hash.update(project.to_le_bytes());
-        hash.update(day.to_le_bytes());
-        hash.update(match event.address {
-            Some(IpAddr::V4(address)) => address.to_ipv6_mapped().octets(),
-            Some(IpAddr::V6(address)) => address.octets(),
-            None => [0; 16],
-        });
-        hash.update(event.user_agent.as_deref().unwrap_or_default());
-        hash.finalize().first_chunk().copied().map(u64::from_le_bytes)
     }
 }

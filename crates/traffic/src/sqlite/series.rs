@@ -1,24 +1,19 @@
 //! Time series of reads. Whole days come from prefix sums, hours from cells, and parts of an hour from raw
 //! events.
 
-use std::collections::BTreeMap;
-
 use base::sqlite::ReadPool;
 use futures_util::TryStreamExt;
 
 use super::count::tally;
 use super::project::{DAY, HOUR, Project, SharedProject};
-use super::range_parts::{RangeParts, Span};
 use crate::block::each_read;
 use crate::cells::each_cell;
 use crate::interval::Interval;
 use crate::range::Range;
-use crate::reports::{Point, Series, SeriesError};
+use crate::range_parts::{RangeParts, Span};
+use crate::reports::{Series, SeriesError};
+use crate::series_steps::{Steps, close_range};
 use crate::views::{Failure, Tally};
-
-const MAX_POINTS: usize = 10_000;
-/// The years 2000 to 2100. No event is outside of them.
-const EVENT_TIMES: Span = (946_684_800_000, 4_102_444_800_000);
 
 pub(super) struct SeriesQuery<'a> {
     pub(super) range: &'a Range,
@@ -43,7 +38,7 @@ pub(super) async fn series(
         )
     };
     let (from, to) = span(reads, id, query.range, recent).await?;
-    let mut steps = Steps::new(query.interval, (from, to), wanted)?;
+    let mut steps = PageSteps { steps: Steps::new(query.interval, (from, to))?, wanted };
     let parts = RangeParts::between((from, to), raw_from);
     let hours = if query.interval == Interval::Hour { parts.all_hours() } else { parts.hours.clone() };
     steps.add_hours(reads, id, &hours).await?;
@@ -53,12 +48,12 @@ pub(super) async fn series(
         return Ok(None);
     }
     steps.add_from_memory(&project, &parts);
-    Ok(Some(steps.into_series()))
+    Ok(Some(steps.steps.into_series()))
 }
 
 /// A series of zeros, for a project without views.
 pub(super) fn empty_series(query: &SeriesQuery<'_>) -> Result<Series, SeriesError> {
-    Ok(Steps::new(query.interval, close_range(query.range, None), Vec::new())?.into_series())
+    Ok(Steps::new(query.interval, close_range(query.range, None))?.into_series())
 }
 
 /// Whether each page matches the path prefix, by page number.
@@ -86,37 +81,17 @@ async fn span(reads: &ReadPool, project: i64, range: &Range, recent: Option<Span
     Ok(close_range(range, first.zip(last)))
 }
 
-/// Closes the open ends of a range. Without reads, an open range is empty.
-fn close_range(range: &Range, reads: Option<Span>) -> Span {
-    let (first, last) = reads.unzip();
-    let from = range.from().or(first).or(range.to()).unwrap_or(0).clamp(EVENT_TIMES.0, EVENT_TIMES.1);
-    (from, range.to().or(last).unwrap_or(from).clamp(from, EVENT_TIMES.1))
-}
-
-struct Steps {
-    interval: Interval,
+/// The steps of the series, and whether each page is wanted, by number.
+struct PageSteps {
+    steps: Steps,
     wanted: Vec<bool>,
-    reads: BTreeMap<i64, Tally>,
 }
 
-impl Steps {
-    fn new(interval: Interval, (from, to): Span, wanted: Vec<bool>) -> Result<Self, SeriesError> {
-        let mut reads = BTreeMap::new();
-        let mut at = interval.start(from);
-        while at < to && from < to {
-            if reads.len() == MAX_POINTS {
-                return Err(SeriesError::TooManyPoints { interval, max: MAX_POINTS });
-            }
-            reads.insert(at, Tally::default());
-            at = interval.next(at);
-        }
-        Ok(Self { interval, wanted, reads })
-    }
-
+impl PageSteps {
     fn add(&mut self, at: i64, page: u32, reads: Tally) {
         let wanted = self.wanted.get(page as usize).is_some_and(|wanted| *wanted);
-        if let (true, Some(step)) = (wanted, self.reads.get_mut(&self.interval.start(at))) {
-            step.add(reads.human, reads.ai);
+        if wanted {
+            self.steps.add(at, reads);
         }
     }
 
@@ -165,7 +140,7 @@ impl Steps {
 
     /// Adds whole days, and recent reads outside of whole days.
     fn add_from_memory(&mut self, project: &Project, parts: &RangeParts) {
-        let by_hour = self.interval == Interval::Hour;
+        let by_hour = self.steps.interval == Interval::Hour;
         if !by_hour {
             self.add_days(project, parts.days);
         }
@@ -181,23 +156,15 @@ impl Steps {
     fn add_days(&mut self, project: &Project, days: Span) {
         let Some(sums) = &project.prefix_sums else { return };
         let mut totals = sums.totals(&self.wanted);
-        for (start, step) in &mut self.reads {
+        let interval = self.steps.interval;
+        for (start, step) in &mut self.steps.reads {
             let from = (start / DAY).max(days.0);
-            let to = (self.interval.next(*start) / DAY).min(days.1);
+            let to = (interval.next(*start) / DAY).min(days.1);
             if from < to {
                 let (before, mut reads) = (totals.before(from), totals.before(to));
                 reads.subtract(before.human, before.ai);
                 step.add(reads.human, reads.ai);
             }
         }
-    }
-
-    fn into_series(self) -> Series {
-        let mut series = Series::default();
-        for (at, reads) in self.reads {
-            series.totals.add(reads.human, reads.ai);
-            series.points.push(Point { at, reads });
-        }
-        series
     }
 }

@@ -13,23 +13,16 @@ use sqlx::SqliteConnection;
 
 use super::count::top;
 use super::project::{DAY, SharedProject};
-use super::range_parts::Span;
 use super::snapshot::Snapshot;
 use crate::block::{Row, each_read};
 use crate::distinct_readers::{DistinctReaders, Visit};
 use crate::encoding::DamagedData;
 use crate::list_query::ListQuery;
-use crate::range::Range;
+use crate::range_parts::Span;
 use crate::views::{Failure, Readers, Visitors};
 
 /// Bounds the visitors in memory.
 const MAX_EVENTS_PER_PASS: i64 = 1 << 21;
-
-/// The days that begin in a range.
-pub(super) fn days(range: &Range) -> Span {
-    let next = |at: i64| at.div_euclid(DAY) + i64::from(at.rem_euclid(DAY) > 0);
-    (range.from().map_or(i64::MIN, next), range.to().map_or(i64::MAX, next))
-}
 
 /// The visitors report. When counts cannot be stored, they are computed for this report only.
 pub(super) async fn report(

@@ -2,18 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
-use std::sync::Arc;
 
 use base::{Clock, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use traffic::{
     Class, Counts, Event, Kind, Limits, ListQuery, PageCount, PathGlob, Range, RawEvent, Readers,
-    RemovalProgress, Reports, SqliteViews, Tally, Views, Visitors, parse_event,
+    RemovalProgress, Tally, Views, Visitors, parse_event,
 };
 
+use crate::backend::{Home, RemoteHome, SqliteHome};
 use crate::recount;
 use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event};
 
@@ -313,45 +311,33 @@ fn of_days(range: &Range, clock: &TestClock) -> Range {
     Range::new(range.from().map(end), range.to().map(end)).unwrap()
 }
 
-async fn open(file: &Path, clock: &Arc<TestClock>) -> SqliteViews {
-    SqliteViews::open_with(file, clock.clone(), LIMITS()).await.unwrap()
-}
-
-/// The time from which all raw events are stored.
-async fn raw_from(file: &Path) -> i64 {
-    let mut beside = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
-    let raw_from = "SELECT raw_from FROM project WHERE name = 'acme'";
-    sqlx::query_scalar(raw_from).fetch_optional(&mut beside).await.unwrap().unwrap_or_default()
-}
-
-async fn run_steps(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
-    let folder = tempfile::tempdir().unwrap();
-    let (file, clock) = (folder.path().join("views.db"), clock());
-    let mut views = open(&file, &clock).await;
+async fn run_steps(home: &dyn Home, steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit: u32) {
+    let clock = home.clock();
+    let mut views = home.open(LIMITS()).await;
     let mut model = Model::default();
     for step in steps {
         match step {
             Step::Take(sent) => {
-                let (events, duplicates) = model.ingest(sent, &clock);
+                let (events, duplicates) = model.ingest(sent, clock);
                 // Using another project evicts this one from memory.
                 views.ingest("globex", events.clone()).await.unwrap();
                 let receipt = views.ingest("acme", events).await.unwrap();
                 assert_eq!((receipt.accepted, receipt.duplicates), (sent.len() as u64, duplicates));
             }
-            Step::Tidy => views.run_maintenance().await.unwrap(),
+            Step::Tidy => views.run_maintenance().await,
             Step::Restart => {
                 drop(views);
-                views = open(&file, &clock).await;
+                views = home.open(LIMITS()).await;
             }
             Step::Wait(ms) => clock.advance(SignedDuration::from_millis(*ms)),
             Step::Reclassify => {
                 let done = views.reclassify("acme", 0).await.unwrap();
-                assert_eq!((done.changed, done.next), (model.reclassify(&clock), None));
+                assert_eq!((done.changed, done.next), (model.reclassify(clock), None));
             }
             Step::ForgetPaths(glob) => {
                 let paths = PathGlob::parse(glob).unwrap();
-                let expected = model.forget_paths(&paths, raw_from(&file).await);
-                let (views, paths) = (&views, &paths);
+                let expected = model.forget_paths(&paths, home.raw_from("acme").await);
+                let (views, paths) = (&*views, &paths);
                 let run = async |dry_run| views.forget_paths("acme", paths, i64::MIN, dry_run).await.unwrap();
                 assert_eq!((run(true).await, run(false).await), (expected, expected), "{glob}");
                 assert_eq!(run(false).await, RemovalProgress::default(), "{glob} again");
@@ -362,23 +348,23 @@ async fn run_steps(steps: &[Step], ranges: &[(Option<i64>, Option<i64>)], limit:
             }
         }
         for ends in ranges {
-            let range = range(ends, &clock);
-            assert_eq!(count_all_pages(&views, &range, limit).await, model.count(&range), "{range:?}");
+            let range = range(ends, clock);
+            assert_eq!(count_all_pages(&*views, &range, limit).await, model.count(&range), "{range:?}");
         }
     }
     for ends in ranges {
-        let range = with_raw(&range(ends, &clock), &clock);
-        recount::check_visitors_by_day(&views, &range, |day| model.visitors(day)).await;
-        assert_eq!(visitors_of_all_pages(&views, &range, limit).await, model.visitors(&range), "{range:?}");
+        let range = with_raw(&range(ends, clock), clock);
+        recount::check_visitors_by_day(&*views, &range, |day| model.visitors(day)).await;
+        assert_eq!(visitors_of_all_pages(&*views, &range, limit).await, model.visitors(&range), "{range:?}");
     }
     for ends in ranges {
-        let range = range(ends, &clock);
-        recount::check_series(&views, &range, &model.events).await;
-        recount::check_path_days(&views, &range, &model.events).await;
-        let range = of_days(&range, &clock);
-        recount::check_names(&views, &range, &model.events, limit).await;
+        let range = range(ends, clock);
+        recount::check_series(&*views, &range, &model.events).await;
+        recount::check_path_days(&*views, &range, &model.events).await;
+        let range = of_days(&range, clock);
+        recount::check_names(&*views, &range, &model.events, limit).await;
     }
-    recount::check_live(&views, clock.now_ms(), &model.events).await;
+    recount::check_live(&*views, clock.now_ms(), &model.events).await;
 }
 
 proptest! {
@@ -391,7 +377,27 @@ proptest! {
         limit in 1..4_u32,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(run_steps(&steps, &ranges, limit));
+        runtime.block_on(async { run_steps(&SqliteHome::new(clock()), &steps, &ranges, limit).await });
+    }
+}
+
+/// Histories of the second backend: each needs databases of its own, so there are fewer.
+fn remote_cases() -> u32 {
+    std::env::var("DOCWRIGHT_TEST_HISTORIES").map_or(40, |cases| cases.parse().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(remote_cases()) })]
+
+    #[test]
+    #[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+    fn every_remote_report_equals_a_recount(
+        steps in prop::collection::vec(any_step(), 0..12),
+        ranges in prop::collection::vec((prop::option::of(any_ago()), prop::option::of(any_ago())), 1..4),
+        limit in 1..4_u32,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { run_steps(&RemoteHome::new(clock()).await, &steps, &ranges, limit).await });
     }
 }
 

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::{Timestamp, tz::TimeZone};
 use traffic::{
     AgentCount, Class, DayCounts, Event, Interval, Kind, ListQuery, PathDays, PathDaysQuery, Range, Readers,
-    Reports, SqliteViews, Tally,
+    Tally,
 };
 
+use crate::backend::Backend;
 use crate::random::StoredEvent;
 use crate::views::{CLAUDE, FIREFOX, GPTBOT};
 
@@ -43,7 +44,7 @@ fn total<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
     })
 }
 
-pub(crate) async fn check_names(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+pub(crate) async fn check_names(views: &dyn Backend, range: &Range, events: &[StoredEvent], limit: u32) {
     check_agents(views, range, events, limit).await;
     check_referrers(views, range, events, limit).await;
     check_ai_referrals(views, range, events).await;
@@ -51,7 +52,7 @@ pub(crate) async fn check_names(views: &SqliteViews, range: &Range, events: &[St
     check_redirected(views, range, events, limit).await;
 }
 
-async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+async fn check_agents(views: &dyn Backend, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<(&str, Class), [u64; 3]>::new();
     for kept in inside(events, Kind::Read, range) {
         let product = match kept.sent.agent {
@@ -87,7 +88,7 @@ async fn check_agents(views: &SqliteViews, range: &Range, events: &[StoredEvent]
     assert_eq!(reported, expected, "{range:?}");
 }
 
-async fn check_referrers(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+async fn check_referrers(views: &dyn Backend, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<&str, Tally>::new();
     for kept in inside(events, Kind::Read, range) {
         let host = kept.sent.referrer.map_or("(none)", |url| url.split('/').nth(2).unwrap());
@@ -110,7 +111,7 @@ async fn check_referrers(views: &SqliteViews, range: &Range, events: &[StoredEve
 }
 
 /// Claude's reads, GPTBot's reads, and humans from chatgpt.com.
-async fn check_ai_referrals(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
+async fn check_ai_referrals(views: &dyn Backend, range: &Range, events: &[StoredEvent]) {
     let mut expected = BTreeMap::<&str, (u64, u64)>::new();
     for kept in inside(events, Kind::Read, range) {
         let is_ai = matches!(kept.event.class(), Class::Assistant | Class::AiTraining);
@@ -129,7 +130,7 @@ async fn check_ai_referrals(views: &SqliteViews, range: &Range, events: &[Stored
     assert_eq!(reported, expected, "{range:?}");
 }
 
-async fn check_not_found(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+async fn check_not_found(views: &dyn Backend, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<&str, (Tally, BTreeMap<&str, u64>)>::new();
     for kept in inside(events, Kind::NotFound, range) {
         let Some(look) = tally(&kept.event) else { continue };
@@ -160,7 +161,7 @@ async fn check_not_found(views: &SqliteViews, range: &Range, events: &[StoredEve
     }
 }
 
-async fn check_redirected(views: &SqliteViews, range: &Range, events: &[StoredEvent], limit: u32) {
+async fn check_redirected(views: &dyn Backend, range: &Range, events: &[StoredEvent], limit: u32) {
     let mut expected = BTreeMap::<&str, Tally>::new();
     for kept in inside(events, Kind::Redirected, range) {
         let requests = tally(&kept.event).into_iter();
@@ -183,7 +184,7 @@ async fn check_redirected(views: &SqliteViews, range: &Range, events: &[StoredEv
 }
 
 /// Compares the counts of every day that begins in a range, for the site and for [`PATHS`].
-pub(crate) async fn check_path_days(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
+pub(crate) async fn check_path_days(views: &dyn Backend, range: &Range, events: &[StoredEvent]) {
     let mut expected = BTreeMap::<(&str, i64), DayCounts>::new();
     for StoredEvent { event, is_forgotten, .. } in events {
         let at = event.at().div_euclid(DAY) * DAY;
@@ -214,7 +215,7 @@ pub(crate) async fn check_path_days(views: &SqliteViews, range: &Range, events: 
 
 /// Compares the visitors of every day that begins in a range. `expected` counts the site and the pages.
 pub(crate) async fn check_visitors_by_day(
-    views: &SqliteViews,
+    views: &dyn Backend,
     range: &Range,
     expected: impl Fn(&Range) -> (Readers, Vec<(String, Readers)>),
 ) {
@@ -239,7 +240,7 @@ pub(crate) async fn check_visitors_by_day(
     assert_eq!(reported.site.iter().map(|day| day.visitors.total).sum::<u64>(), all, "{range:?}");
 }
 
-async fn path_days(views: &SqliteViews, range: &Range, with_visitors: bool) -> PathDays {
+async fn path_days(views: &dyn Backend, range: &Range, with_visitors: bool) -> PathDays {
     let paths = PATHS.map(str::to_owned);
     let query = PathDaysQuery { paths: &paths, with_visitors };
     views.path_days("acme", range, &query).await.unwrap()
@@ -257,7 +258,7 @@ fn step_start(interval: Interval, at: i64) -> i64 {
     first.to_zoned(TimeZone::UTC).unwrap().timestamp().as_millisecond()
 }
 
-pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[StoredEvent]) {
+pub(crate) async fn check_series(views: &dyn Backend, range: &Range, events: &[StoredEvent]) {
     for interval in [Interval::Hour, Interval::Day, Interval::Week, Interval::Month] {
         for path in [None, Some("/a")] {
             let mut expected = BTreeMap::<i64, Tally>::new();
@@ -279,7 +280,7 @@ pub(crate) async fn check_series(views: &SqliteViews, range: &Range, events: &[S
     }
 }
 
-pub(crate) async fn check_live(views: &SqliteViews, now: i64, events: &[StoredEvent]) {
+pub(crate) async fn check_live(views: &dyn Backend, now: i64, events: &[StoredEvent]) {
     let from = now - now % MINUTE - 29 * MINUTE;
     let range = Range::new(Some(from), Some(from + 30 * MINUTE)).unwrap();
     let (mut minutes, mut readers) = (BTreeMap::<i64, Tally>::new(), HashSet::new());

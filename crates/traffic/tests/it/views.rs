@@ -29,6 +29,16 @@ macro_rules! every_backend {
                 super::$promise(&views, &clock).await;
             })+
         }
+
+        mod remote_backend {
+            $(#[tokio::test]
+            #[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+            async fn $promise() {
+                let clock = super::clock();
+                let home = crate::backend::RemoteHome::new(clock.clone()).await;
+                super::$promise(&home.quiet_server(), &clock).await;
+            })+
+        }
     };
 }
 

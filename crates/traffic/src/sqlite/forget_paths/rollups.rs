@@ -7,7 +7,7 @@ use super::Matches;
 use crate::cells::{Cells, each_cell};
 use crate::distinct_readers::DistinctReaders;
 use crate::name_counts::NameCounts;
-use crate::sqlite::names::NameKind;
+use crate::names::NameKind;
 use crate::views::Failure;
 
 /// The kinds of names that begin with a path.

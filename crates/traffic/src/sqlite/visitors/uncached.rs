@@ -7,8 +7,8 @@ use base::sqlite::ReadPool;
 
 use crate::block::Row;
 use crate::distinct_readers::{DistinctReaders, Visit};
+use crate::range_parts::Span;
 use crate::sqlite::project::DAY;
-use crate::sqlite::range_parts::Span;
 use crate::sqlite::snapshot::Snapshot;
 use crate::views::Failure;
 

@@ -1,38 +1,40 @@
 //! Splits a range by the cheapest source: whole days from prefix sums, whole hours from cells, the rest from
 //! raw events.
 
-use super::project::{DAY, HOUR};
 use crate::range::Range;
 
+pub(crate) const HOUR: i64 = 60 * 60 * 1000;
+pub(crate) const DAY: i64 = 24 * HOUR;
+
 /// A half-open interval.
-pub(super) type Span = (i64, i64);
+pub(crate) type Span = (i64, i64);
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct RangeParts {
+pub(crate) struct RangeParts {
     /// Days since 1970.
-    pub(super) days: Span,
+    pub(crate) days: Span,
     /// The rest beside whole days, in milliseconds: at most two edges, or one within a day.
-    pub(super) edges: Vec<Span>,
+    pub(crate) edges: Vec<Span>,
     /// The whole hours of the edges, since 1970.
-    pub(super) hours: Vec<Span>,
+    pub(crate) hours: Vec<Span>,
     /// The rest of the edges beside whole hours, in milliseconds.
-    pub(super) raw_spans: Vec<Span>,
+    pub(crate) raw_spans: Vec<Span>,
 }
 
 impl RangeParts {
     /// Before `raw_from` there are no raw events, so ends there are rounded up to the next full hour.
-    pub(super) fn from_range(range: &Range, raw_from: i64) -> Self {
+    pub(crate) fn from_range(range: &Range, raw_from: i64) -> Self {
         Self::between(closed_ends(range), raw_from)
     }
 
     /// Like `from_range`, for data without hourly rollups: ends before `raw_from` are rounded up to the next
     /// full day.
-    pub(super) fn with_whole_days(range: &Range, raw_from: i64) -> Self {
+    pub(crate) fn with_whole_days(range: &Range, raw_from: i64) -> Self {
         let (from, to) = closed_ends(range);
         Self::between((round_up_before(from, DAY, raw_from), round_up_before(to, DAY, raw_from)), raw_from)
     }
 
-    pub(super) fn between((from, to): Span, raw_from: i64) -> Self {
+    pub(crate) fn between((from, to): Span, raw_from: i64) -> Self {
         let (days, edges) =
             split_units((round_up_before(from, HOUR, raw_from), round_up_before(to, HOUR, raw_from)), DAY);
         let (mut hours, mut raw_spans) = (Vec::new(), Vec::new());
@@ -45,17 +47,23 @@ impl RangeParts {
     }
 
     /// Whether a time in milliseconds is in any part.
-    pub(super) fn contains(&self, at: i64) -> bool {
+    pub(crate) fn contains(&self, at: i64) -> bool {
         let day = at.div_euclid(DAY);
         (self.days.0..self.days.1).contains(&day)
             || self.edges.iter().any(|(from, to)| (*from..*to).contains(&at))
     }
 
     /// All whole hours, including those of whole days.
-    pub(super) fn all_hours(&self) -> Vec<Span> {
+    pub(crate) fn all_hours(&self) -> Vec<Span> {
         let of_days = (self.days.0.saturating_mul(24), self.days.1.saturating_mul(24));
         self.hours.iter().copied().chain([of_days]).collect()
     }
+}
+
+/// The days that begin in a range.
+pub(crate) fn days_in(range: &Range) -> Span {
+    let next = |at: i64| div_ceil(at, DAY);
+    (range.from().map_or(i64::MIN, next), range.to().map_or(i64::MAX, next))
 }
 
 fn closed_ends(range: &Range) -> Span {

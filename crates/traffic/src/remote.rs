@@ -1,0 +1,272 @@
+//! Stores page views in ClickHouse, with a ledger in a transactional database, so that any number of servers can take
+//! them.
+//!
+//! The ledger claims event ids and keeps batches in an outbox: that commit acknowledges them (`take`). Any server ships
+//! them to ClickHouse exactly once (`ship`). A report counts what ClickHouse has and what still waits, as of one moment
+//! (`snapshot`).
+
+mod count;
+mod day_readers;
+mod engine;
+mod forget_paths;
+mod lease;
+pub mod ledger;
+mod live;
+mod name_folds;
+mod names;
+mod path_days;
+mod reclassify;
+mod reports;
+mod retention;
+mod rewrite;
+mod rows;
+mod schema;
+mod series;
+mod ship;
+mod snapshot;
+mod sql;
+mod take;
+mod transaction;
+mod url;
+mod visitors;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base::{Clock, ClockGuard};
+use tokio::sync::{Mutex, OnceCell, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::event::Event;
+use crate::limits::{IngestLimiter, Limits};
+use crate::list_query::ListQuery;
+use crate::range::Range;
+use crate::range_parts::DAY;
+use crate::ranges::AddressRanges;
+use crate::views::{Counts, Failure, FilePart, IngestError, Lag, Progress, Receipt, Views, Visitors};
+use engine::Engine;
+use ledger::Ledger;
+use name_folds::NameFolds;
+use take::{Batch, Taker};
+use transaction::transact;
+pub use url::ViewsUrl;
+
+/// Seven days, including the last millisecond.
+const DEDUP_WINDOW: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
+/// Batches that may wait for a transaction. The limiter has a lower limit.
+const MAX_QUEUED_BATCHES: usize = 4096;
+/// Reports that are computed at the same time.
+const MAX_CONCURRENT_REPORTS: usize = 8;
+/// How long a close waits for batches that are being written.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Limits of the outbox.
+#[derive(Debug, Clone, Copy)]
+pub struct RemoteLimits {
+    /// Views that may wait for ClickHouse. Further batches are refused.
+    pub max_waiting: u64,
+    /// Whether this process ships and deletes in the background. Tests call [`RemoteViews::run_maintenance`].
+    pub in_background: bool,
+}
+
+impl Default for RemoteLimits {
+    fn default() -> Self {
+        Self { max_waiting: 5_000_000, in_background: true }
+    }
+}
+
+/// Where the views are, and what this server may do.
+pub struct RemoteSettings {
+    pub ledger: Arc<dyn Ledger>,
+    pub url: ViewsUrl,
+    /// The name of the ClickHouse cluster, for replicated tables.
+    pub cluster: Option<String>,
+    pub clock: Arc<dyn Clock>,
+    /// Must watch the database's clock: otherwise nothing is deleted, and no event id expires.
+    pub guard: Arc<ClockGuard>,
+    pub limits: Limits,
+    pub remote: RemoteLimits,
+    pub ranges: AddressRanges,
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct RemoteViews(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    limiter: IngestLimiter,
+    taker: mpsc::Sender<Batch>,
+    in_flight: AtomicU64,
+    is_closed: AtomicBool,
+    tasks: Vec<AbortHandle>,
+}
+
+/// What the tasks and the reports share.
+struct Shared {
+    ledger: Arc<dyn Ledger>,
+    engine: Engine,
+    prepared: OnceCell<()>,
+    clock: Arc<dyn Clock>,
+    guard: Arc<ClockGuard>,
+    limits: Limits,
+    max_waiting: u64,
+    ranges: AddressRanges,
+    reports: Semaphore,
+    name_folds: Mutex<NameFolds>,
+    /// Views in the outbox, about: counted every second.
+    waiting: AtomicU64,
+    is_failing: AtomicBool,
+}
+
+impl RemoteViews {
+    /// Connects to nothing: views are taken while ClickHouse is away. [`Self::check`] connects.
+    pub fn open(settings: RemoteSettings) -> Result<Self, Failure> {
+        if let Some(cluster) = settings.cluster.as_ref().filter(|name| !url::is_name(name)) {
+            return Err(Failure::new(format!("`{cluster}` is not the name of a cluster")));
+        }
+        let shared = Arc::new(Shared {
+            ledger: settings.ledger,
+            engine: Engine::new(settings.url, settings.cluster)?,
+            prepared: OnceCell::new(),
+            clock: settings.clock,
+            guard: settings.guard,
+            limits: settings.limits,
+            max_waiting: settings.remote.max_waiting,
+            ranges: settings.ranges,
+            reports: Semaphore::new(MAX_CONCURRENT_REPORTS),
+            name_folds: Mutex::default(),
+            waiting: AtomicU64::new(0),
+            is_failing: AtomicBool::new(false),
+        });
+        let (taker, batches) = mpsc::channel(MAX_QUEUED_BATCHES);
+        let mut tasks = vec![tokio::spawn(Taker::new(shared.clone()).run(batches)).abort_handle()];
+        if settings.remote.in_background {
+            tasks.push(tokio::spawn(ship::run(shared.clone())).abort_handle());
+            tasks.push(tokio::spawn(retention::run(shared.clone())).abort_handle());
+        }
+        let limiter = IngestLimiter::new(settings.limits);
+        let (in_flight, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self(Arc::new(Inner { shared, limiter, taker, in_flight, is_closed, tasks })))
+    }
+
+    /// Connects to ClickHouse, checks its version and creates or upgrades the tables.
+    pub async fn check(&self) -> Result<(), Failure> {
+        self.0.shared.ready().await.map(drop)
+    }
+
+    /// Ships what waits. Servers also do this every second.
+    pub async fn ship(&self) -> Result<(), Failure> {
+        self.0.shared.ship(None).await
+    }
+
+    /// Ships what waits and deletes expired data. Servers also do this every minute.
+    pub async fn run_maintenance(&self) -> Result<(), Failure> {
+        self.0.shared.run_maintenance().await
+    }
+
+    /// Where the raw events of a project begin, in milliseconds since 1970.
+    pub async fn raw_from(&self, project: &str) -> Result<Option<i64>, Failure> {
+        Ok(transact!(self.0.shared.ledger, |tx| tx.snapshot(project, 0).await)?
+            .map(|snapshot| snapshot.raw_from))
+    }
+
+    async fn take(
+        &self,
+        project: &str,
+        part: Option<FilePart>,
+        events: Vec<Event>,
+    ) -> Result<Receipt, IngestError> {
+        let inner = &*self.0;
+        if inner.shared.waiting.load(Ordering::Relaxed) >= inner.shared.max_waiting {
+            return Err(IngestError::Busy);
+        }
+        let bytes = events.iter().map(Event::memory_bytes).sum();
+        let permit = inner.limiter.try_acquire(bytes).ok_or(IngestError::Busy)?;
+        let stopped = || IngestError::Failed(Failure::new("the page views are closed"));
+        if inner.is_closed.load(Ordering::Relaxed) {
+            return Err(stopped());
+        }
+        let (reply, response) = oneshot::channel();
+        inner.in_flight.fetch_add(1, Ordering::Relaxed);
+        let batch = Batch { project: project.to_owned(), part, events, reply, _permit: permit };
+        let taken = match inner.taker.send(batch).await {
+            Ok(()) => response.await.unwrap_or_else(|_| Err(stopped())),
+            Err(_) => Err(stopped()),
+        };
+        inner.in_flight.fetch_sub(1, Ordering::Relaxed);
+        taken
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Shared {
+    /// ClickHouse with its tables.
+    async fn ready(&self) -> Result<&Engine, Failure> {
+        self.prepared.get_or_try_init(|| schema::prepare(&self.engine)).await?;
+        Ok(&self.engine)
+    }
+
+    /// Counts what waits.
+    async fn update_backlog(&self) -> Result<Lag, Failure> {
+        let backlog = transact!(self.ledger, |tx| tx.backlog().await)?;
+        self.waiting.store(backlog.events, Ordering::Relaxed);
+        Ok(Lag { waiting_events: backlog.events, oldest: backlog.oldest })
+    }
+}
+
+#[async_trait]
+impl Views for RemoteViews {
+    async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
+        match events.is_empty() {
+            true => Ok(Receipt::default()),
+            false => self.take(project, None, events).await,
+        }
+    }
+
+    async fn ingest_part(
+        &self,
+        project: &str,
+        part: FilePart,
+        events: Vec<Event>,
+    ) -> Result<Receipt, IngestError> {
+        self.take(project, Some(part), events).await
+    }
+
+    async fn progress(&self, project: &str, file: &str) -> Result<Option<Progress>, Failure> {
+        Ok(transact!(self.0.shared.ledger, |tx| tx.progress(project, file).await)?)
+    }
+
+    async fn count(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Counts, Failure> {
+        self.0.shared.count(project, range, query).await
+    }
+
+    async fn visitors(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Visitors, Failure> {
+        self.0.shared.visitors(project, range, query).await
+    }
+
+    async fn forget(&self, project: &str) -> Result<(), Failure> {
+        self.0.shared.forget(project).await
+    }
+
+    async fn health(&self) -> Result<Lag, Failure> {
+        self.0.shared.update_backlog().await
+    }
+
+    async fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        while self.0.in_flight.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
+            sleep(Duration::from_millis(10)).await;
+        }
+        self.0.tasks.iter().for_each(AbortHandle::abort);
+    }
+}

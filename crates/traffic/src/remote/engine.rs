@@ -1,0 +1,175 @@
+//! A client of ClickHouse's HTTP interface: statements, queries, and inserts in RowBinary.
+//!
+//! The password is sent as a header, never in the URL. Redirects are not followed. Answers are bounded in bytes and
+//! time.
+
+use std::time::Duration;
+
+use net::{NetworkPolicy, connection_cause, sanitize};
+use reqwest::{Client, Response};
+
+use super::url::ViewsUrl;
+use crate::views::{Failure, Unavailable};
+
+/// How long a report may take. The engine gives up at the same time.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+const INSERT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Rewrites and deletions read many rows.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
+/// The largest answer: a report on two million paths.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+const MAX_ERROR_BYTES: usize = 16 << 10;
+const MAX_ERROR_CHARS: usize = 400;
+/// Literals of a rewrite, such as the user agents of a day.
+const MAX_QUERY_BYTES: &str = "67108864";
+const MAX_ELEMENTS: &str = "10000000";
+const EXCEPTION_CODE: &str = "x-clickhouse-exception-code";
+/// Codes of statements that are wrong: a retry does not help.
+const MISTAKES: [u16; 10] = [36, 42, 43, 44, 46, 47, 53, 62, 70, 386];
+
+/// A ClickHouse server, or a cluster behind one address.
+pub(super) struct Engine {
+    client: Client,
+    url: ViewsUrl,
+    /// The name of the cluster, for replicated tables.
+    pub(super) cluster: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EngineError {
+    #[error("ClickHouse cannot be used just now: {0}")]
+    Unavailable(String),
+    #[error("ClickHouse refused a statement: {0}")]
+    Refused(String),
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Unavailable(_) => Self::new(Unavailable(error.to_string())),
+            EngineError::Refused(_) => Self::new(error),
+        }
+    }
+}
+
+impl Engine {
+    pub(super) fn new(url: ViewsUrl, cluster: Option<String>) -> Result<Self, Failure> {
+        // The operator chooses the address, so it may be private.
+        let policy = NetworkPolicy { allow_private: true, use_proxy: false };
+        let client = net::client(policy).build().map_err(Failure::new)?;
+        Ok(Self { client, url, cluster })
+    }
+
+    /// Runs a query. The answer is in RowBinary.
+    pub(super) async fn query(&self, sql: String) -> Result<Vec<u8>, EngineError> {
+        let seconds = QUERY_TIMEOUT.as_secs().to_string();
+        let mut settings = vec![("default_format", "RowBinary"), ("max_execution_time", &*seconds)];
+        if self.cluster.is_some() {
+            // A replica answers only if it has every insert that was acknowledged.
+            settings.push(("select_sequential_consistency", "1"));
+        }
+        self.post(&settings, sql.into_bytes(), QUERY_TIMEOUT).await
+    }
+
+    /// Runs a statement that changes tables or rows.
+    pub(super) async fn execute(&self, sql: String, settings: &[(&str, &str)]) -> Result<(), EngineError> {
+        self.post(settings, sql.into_bytes(), STATEMENT_TIMEOUT).await.map(drop)
+    }
+
+    /// Inserts rows in RowBinary once, however often it is called with this token.
+    pub(super) async fn insert(&self, sql: &str, token: &str, rows: Vec<u8>) -> Result<(), EngineError> {
+        let mut settings = vec![("query", sql)];
+        settings.extend(insert_settings(token, self.cluster.is_some()));
+        self.post(&settings, rows, INSERT_TIMEOUT).await.map(drop)
+    }
+
+    async fn post(
+        &self,
+        settings: &[(&str, &str)],
+        body: Vec<u8>,
+        limit: Duration,
+    ) -> Result<Vec<u8>, EngineError> {
+        let request = self
+            .client
+            .post(self.url.address.clone())
+            // An error in the middle of an answer gets its own status.
+            .query(&[("wait_end_of_query", "1"), ("max_query_size", MAX_QUERY_BYTES)])
+            .query(&[("max_ast_elements", MAX_ELEMENTS), ("max_expanded_ast_elements", MAX_ELEMENTS)])
+            .query(settings)
+            .header("X-ClickHouse-User", &self.url.user)
+            .header("X-ClickHouse-Database", &self.url.database)
+            .timeout(limit)
+            .body(body);
+        let request = match &self.url.password {
+            Some(password) => request.header("X-ClickHouse-Key", password.reveal()),
+            None => request,
+        };
+        let answer = request.send().await.map_err(|error| unavailable(&error))?;
+        let code = answer.headers().get(EXCEPTION_CODE).and_then(|code| code.to_str().ok()?.parse().ok());
+        match (answer.status().is_success(), code) {
+            (true, None) => read(answer, MAX_ANSWER_BYTES).await,
+            (_, code) => Err(refusal(answer, code).await),
+        }
+    }
+}
+
+/// The settings of an insert. Each of them has a default that loses or doubles rows.
+pub(super) fn insert_settings(token: &str, is_cluster: bool) -> Vec<(&str, &str)> {
+    let mut settings = vec![
+        ("insert_deduplication_token", token),
+        // By default, asynchronous inserts are on, and they are not deduplicated.
+        ("async_insert", "0"),
+        // A retry repairs a rollup that the first try did not write.
+        ("deduplicate_blocks_in_dependent_materialized_views", "1"),
+        // Imports have views of many months.
+        ("max_partitions_per_insert_block", "0"),
+    ];
+    if is_cluster {
+        settings.extend([("insert_quorum", "auto"), ("insert_quorum_parallel", "0")]);
+    }
+    settings
+}
+
+fn unavailable(error: &reqwest::Error) -> EngineError {
+    let cause = if error.is_timeout() { "it took too long".into() } else { connection_cause(error, 200) };
+    EngineError::Unavailable(cause)
+}
+
+async fn read(mut answer: Response, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| unavailable(&error))? {
+        if bytes.len() + chunk.len() > max_bytes {
+            return Err(EngineError::Refused("the answer is too large".into()));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+async fn refusal(answer: Response, code: Option<u16>) -> EngineError {
+    let status = answer.status();
+    let text = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
+    let text = sanitize(&String::from_utf8_lossy(&text), MAX_ERROR_CHARS);
+    let text = if text.is_empty() { format!("status {status}") } else { text };
+    match code.is_some_and(|code| MISTAKES.contains(&code)) {
+        true => EngineError::Refused(text),
+        false => EngineError::Unavailable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inserts_are_synchronous_durable_and_deduplicated() {
+        let text = |is_cluster| {
+            let settings = insert_settings("7f", is_cluster).into_iter();
+            settings.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
+        };
+        let both = "insert_deduplication_token=7f&async_insert=0\
+            &deduplicate_blocks_in_dependent_materialized_views=1&max_partitions_per_insert_block=0";
+        assert_eq!(text(false), both);
+        assert_eq!(text(true), format!("{both}&insert_quorum=auto&insert_quorum_parallel=0"));
+    }
+}

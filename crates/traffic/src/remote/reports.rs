@@ -1,0 +1,91 @@
+//! Implements the reports.
+
+use async_trait::async_trait;
+
+use super::RemoteViews;
+use crate::glob::PathGlob;
+use crate::interval::Interval;
+use crate::list_query::ListQuery;
+use crate::name_reports::{agents, ai_referrals, not_found, redirected, referrers};
+use crate::names::NameKind;
+use crate::range::Range;
+use crate::reports::{
+    Agents, AiReferrals, Live, MAX_PATHS, NotFound, PathDays, PathDaysQuery, ReclassifyProgress, Redirected,
+    Referrers, RemovalProgress, Reports, Series, SeriesError,
+};
+use crate::views::Failure;
+
+#[async_trait]
+impl Reports for RemoteViews {
+    async fn series(
+        &self,
+        project: &str,
+        range: &Range,
+        interval: Interval,
+        path: Option<&str>,
+    ) -> Result<Series, SeriesError> {
+        self.0.shared.series(project, range, interval, path).await
+    }
+
+    async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure> {
+        let kinds = [NameKind::Agents, NameKind::Verifications];
+        let [names, checked] = self.0.shared.names(project, range, kinds).await?;
+        Ok(agents(&names, &checked, query))
+    }
+
+    async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure> {
+        let [names] = self.0.shared.names(project, range, [NameKind::Hosts]).await?;
+        Ok(referrers(&names, query))
+    }
+
+    async fn ai_referrals(&self, project: &str, range: &Range) -> Result<Vec<AiReferrals>, Failure> {
+        let kinds = [NameKind::Agents, NameKind::Hosts];
+        let [products, hosts] = self.0.shared.names(project, range, kinds).await?;
+        Ok(ai_referrals(&products, &hosts))
+    }
+
+    async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure> {
+        let [names] = self.0.shared.names(project, range, [NameKind::Missing]).await?;
+        Ok(not_found(&names, query))
+    }
+
+    async fn redirected(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &ListQuery,
+    ) -> Result<Redirected, Failure> {
+        let [names] = self.0.shared.names(project, range, [NameKind::Redirected]).await?;
+        Ok(redirected(&names, query))
+    }
+
+    async fn path_days(
+        &self,
+        project: &str,
+        range: &Range,
+        query: &PathDaysQuery<'_>,
+    ) -> Result<PathDays, Failure> {
+        if query.paths.len() > MAX_PATHS {
+            return Err(Failure::new(format!("more than {MAX_PATHS} paths")));
+        }
+        self.0.shared.path_days(project, range, query).await
+    }
+
+    async fn live(&self, project: &str) -> Result<Live, Failure> {
+        self.0.shared.live(project).await
+    }
+
+    async fn reclassify(&self, project: &str, from: i64) -> Result<ReclassifyProgress, Failure> {
+        self.0.shared.reclassify(project, from).await
+    }
+
+    async fn forget_paths(
+        &self,
+        project: &str,
+        paths: &PathGlob,
+        from: i64,
+        dry_run: bool,
+    ) -> Result<RemovalProgress, Failure> {
+        self.0.shared.forget_paths(project, paths, from, dry_run).await
+    }
+}

@@ -1,0 +1,161 @@
+//! Reads ClickHouse and the outbox as of one moment.
+//!
+//! A report counts the views that ClickHouse has and those that wait in the outbox. If a server freezes a shipment in
+//! between, the report would miss or double its views. So the ledger counts a version up before that, and a report whose
+//! version changed is computed again.
+
+use std::time::Duration;
+
+use tokio::sync::SemaphorePermit;
+use tokio::time::sleep;
+
+use super::Shared;
+use super::ledger::LedgerSnapshot;
+use super::rows::path;
+use super::transaction::{in_time, transact};
+use crate::block::{Block, Row};
+use crate::classify::Class;
+use crate::event::Kind;
+use crate::views::{Failure, Tally, Unavailable};
+
+/// Views that a report reads from the outbox. If more wait, they are shipped first.
+const MAX_WAITING: u64 = 200_000;
+/// How often a report is computed, or waits for a shipment.
+const MAX_TRIES: u32 = 60;
+const SHIPMENT_DELAY: Duration = Duration::from_millis(25);
+/// After so many delays, the report sends the shipment itself: its server may have died.
+const DELAYS_BEFORE_RESEND: u32 = 8;
+
+/// A moment of a project.
+pub(super) struct Moment {
+    pub(super) ledger: LedgerSnapshot,
+    /// The views that wait.
+    pub(super) waiting: Vec<Block>,
+}
+
+/// A read by a human or an assistant that waits.
+pub(super) struct WaitingRead<'b> {
+    pub(super) at: i64,
+    pub(super) path: &'b str,
+    pub(super) class: Class,
+    pub(super) visitor: Option<u64>,
+}
+
+impl Moment {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Block, &Row)> {
+        self.waiting.iter().flat_map(|block| block.rows.iter().map(move |row| (block, row)))
+    }
+
+    pub(super) fn reads(&self) -> impl Iterator<Item = WaitingRead<'_>> {
+        let counts =
+            |row: &Row| row.kind == Kind::Read && matches!(row.class, Class::Human | Class::Assistant);
+        self.rows().filter(move |(_, row)| counts(row)).map(|(block, row)| WaitingRead {
+            at: row.at,
+            path: path(block, row),
+            class: row.class,
+            visitor: row.visitor,
+        })
+    }
+}
+
+/// The tally of reads of one class, which must be human or assistant.
+pub(super) fn tally(class: Class, reads: u64) -> Tally {
+    match class {
+        Class::Human => Tally { human: reads, ai: 0 },
+        _ => Tally { human: 0, ai: reads },
+    }
+}
+
+/// Computes a report as of one moment: again, until no shipment was frozen meanwhile. `None` when the project does not
+/// exist.
+macro_rules! report {
+    ($shared:expr, $project:expr, |$moment:ident| $compute:expr) => {{
+        let mut moments = $shared.moments($project).await?;
+        loop {
+            let Some(moment) = moments.next().await? else { break Ok(None) };
+            let $moment = &moment;
+            let report = $crate::remote::snapshot::compute(async { $compute }).await;
+            if moments.is_current(&moment).await? {
+                break report.map(Some);
+            }
+        }
+    }};
+}
+pub(super) use report;
+
+/// Names the type of the error, for [`report`].
+pub(super) async fn compute<T>(report: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    report.await
+}
+
+/// The moments at which a report can be computed.
+pub(super) struct Moments<'s> {
+    shared: &'s Shared,
+    project: &'s str,
+    tries: u32,
+    delays: u32,
+    _permit: SemaphorePermit<'s>,
+}
+
+impl Moments<'_> {
+    /// A moment at which nothing is on its way to ClickHouse.
+    pub(super) async fn next(&mut self) -> Result<Option<Moment>, Failure> {
+        let shared = self.shared;
+        while self.tries < MAX_TRIES {
+            self.tries += 1;
+            let Some(ledger) = shared.snapshot(self.project).await? else { return Ok(None) };
+            if ledger.is_shipping {
+                self.delays += 1;
+                match self.delays % DELAYS_BEFORE_RESEND {
+                    0 => shared.resend(ledger.project).await?,
+                    _ => sleep(SHIPMENT_DELAY).await,
+                }
+            } else if ledger.waiting_events > MAX_WAITING {
+                shared.ship(Some(ledger.project)).await?;
+                sleep(SHIPMENT_DELAY).await;
+            } else {
+                let mut waiting = Vec::with_capacity(ledger.blocks.len());
+                for packed in &ledger.blocks {
+                    waiting.push(Block::decode(packed)?);
+                }
+                return Ok(Some(Moment { ledger, waiting }));
+            }
+        }
+        Err(Failure::new(Unavailable("page views are being shipped all the time".into())))
+    }
+
+    /// Whether a report of this moment is right.
+    pub(super) async fn is_current(&self, moment: &Moment) -> Result<bool, Failure> {
+        let version = self.shared.version(moment.ledger.project).await?;
+        Ok(version == Some(moment.ledger.version))
+    }
+}
+
+impl Shared {
+    /// The moments of a report.
+    pub(super) async fn moments<'s>(&'s self, project: &'s str) -> Result<Moments<'s>, Failure> {
+        let permit = self.reports.acquire().await.map_err(Failure::new)?;
+        Ok(Moments { shared: self, project, tries: 0, delays: 0, _permit: permit })
+    }
+
+    /// Ships what waits, because it is too much for a report. The report is computed again, because its version changes;
+    /// the error is for the case that another server rewrites the project and nothing can be shipped.
+    pub(super) async fn ship_and_retry(&self, moment: &Moment) -> Result<Failure, Failure> {
+        self.ship(Some(moment.ledger.project)).await?;
+        Ok(Failure::new(Unavailable("too many page views wait for a report".into())))
+    }
+
+    async fn snapshot(&self, project: &str) -> Result<Option<LedgerSnapshot>, Failure> {
+        let snapshot = async {
+            let mut tx = self.ledger.begin_read().await?;
+            let snapshot = tx.snapshot(project, MAX_WAITING).await?;
+            tx.commit().await?;
+            Ok(snapshot)
+        };
+        Ok(in_time(snapshot).await?)
+    }
+
+    async fn version(&self, project: i64) -> Result<Option<i64>, Failure> {
+        Ok(transact!(self.ledger, |tx| tx.version(project).await)?)
+    }
+}

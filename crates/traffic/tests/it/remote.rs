@@ -1,0 +1,206 @@
+//! Tests of the backend on PostgreSQL and ClickHouse: several servers, an engine that is away, passwords.
+
+mod kills;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base::{Clock, TestClock};
+use jiff::SignedDuration;
+use tempfile::TempDir;
+use traffic::{
+    Class, Event, FilePart, IngestError, Interval, Lag, Limits, ListQuery, Progress, Range, RawEvent,
+    Receipt, RemoteLimits, RemoteViews, Reports, SeriesError, Views,
+};
+
+use crate::backend::RemoteHome;
+use crate::engine::{EngineDatabase, OwnServer};
+use crate::views::{FIREFOX, GPTBOT, all, clock, event, page, raw, view, with_id};
+
+/// A home whose engine a test can kill.
+struct Breakable {
+    home: RemoteHome,
+    engine: OwnServer,
+    _folder: TempDir,
+}
+
+impl Breakable {
+    async fn new(clock: Arc<TestClock>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = OwnServer::start(folder.path(), "");
+        let home = RemoteHome::on(clock, EngineDatabase::create_on(engine.port)).await;
+        Self { home, engine, _folder: folder }
+    }
+}
+
+fn part(from: u64, to: u64) -> FilePart {
+    FilePart { file: "log".into(), from, to: Progress { bytes: to, hash: format!("hash at {to}") } }
+}
+
+async fn readers(views: &RemoteViews) -> u64 {
+    views.visitors("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap().totals.total
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn servers_share_ids_salts_imports_and_counts() {
+    let home = RemoteHome::new(clock()).await;
+    let (one, other) = (home.quiet_server(), home.quiet_server());
+    let from = |ip: &str| event(RawEvent { ip: Some(ip.into()), ..raw("/a", FIREFOX) });
+    one.ingest("acme", vec![from("192.0.2.1"), with_id("/b", "1")]).await.unwrap();
+    let receipt = other.ingest("acme", vec![from("192.0.2.1"), with_id("/b", "1")]).await.unwrap();
+    assert_eq!(receipt, Receipt { accepted: 2, duplicates: 1 });
+    assert_eq!(readers(&one).await, 2, "both servers have the salt of the day");
+    one.ship().await.unwrap();
+    assert_eq!(readers(&other).await, 2);
+    assert_eq!(all(&other, "acme").await.pages, [page("/a", 2, 0), page("/b", 1, 0)]);
+
+    let send = async |views: &RemoteViews, from, to| {
+        views.ingest_part("acme", part(from, to), vec![view("/log", FIREFOX)]).await
+    };
+    let (first, second) = tokio::join!(send(&one, 0, 10), send(&other, 0, 10));
+    let refused = [first, second].into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    assert!(matches!(refused[..], [IngestError::UnexpectedPart(10)]), "{refused:?}");
+    assert_eq!(send(&other, 10, 20).await.unwrap().accepted, 1);
+    assert_eq!(one.progress("acme", "log").await.unwrap(), Some(part(10, 20).to));
+    assert_eq!(one.progress("globex", "log").await.unwrap(), None);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn ids_expire_in_two_tables() {
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    // The migration used the real clock.
+    home.database.sql("UPDATE views_ids_current SET since = 0");
+    let views = home.quiet_server();
+    let send = async |id: &str| views.ingest("acme", vec![with_id("/a", id)]).await.unwrap().duplicates;
+    for day in 0..40 {
+        // It counts again after more than seven days, whichever table has it.
+        assert_eq!(send("daily").await, u64::from(day % 8 != 0), "day {day}");
+        clock.advance(SignedDuration::from_hours(24));
+        views.run_maintenance().await.unwrap();
+    }
+    let ids = || {
+        home.database.sql("SELECT (SELECT count(*) FROM views_ids_a) + (SELECT count(*) FROM views_ids_b)")
+    };
+    assert_ne!(ids(), "0");
+    for _ in 0..16 {
+        clock.advance(SignedDuration::from_hours(24));
+        views.run_maintenance().await.unwrap();
+    }
+    assert_eq!(ids(), "0", "both tables were emptied");
+    assert_eq!(send("daily").await, 0);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn views_are_taken_while_the_engine_is_away_up_to_a_bound() {
+    let mut away = Breakable::new(clock()).await;
+    let remote = RemoteLimits { max_waiting: 5, in_background: false };
+    let views = away.home.server(Limits::default(), remote);
+    views.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    views.ship().await.unwrap();
+    away.engine.kill();
+    let began = Instant::now();
+    views.ingest("acme", vec![view("/a", FIREFOX), view("/b", FIREFOX)]).await.unwrap();
+    assert!(views.ship().await.unwrap_err().is_unavailable());
+    let failure = views.count("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap_err();
+    assert!(failure.is_unavailable(), "{failure:?}");
+    let failure = views.series("acme", &Range::default(), Interval::Day, None).await.unwrap_err();
+    assert!(matches!(failure, SeriesError::Failed(failure) if failure.is_unavailable()));
+    assert!(began.elapsed() < Duration::from_secs(5), "a report hung");
+    let Lag { waiting_events, oldest } = views.health().await.unwrap();
+    assert_eq!((waiting_events, oldest), (2, Some(clock().now().as_millisecond())));
+    views.ingest("acme", vec![view("/c", FIREFOX); 3]).await.unwrap();
+    let refused = views.ingest("acme", vec![view("/d", FIREFOX)]).await;
+    assert!(matches!(refused, Err(IngestError::Busy)), "{refused:?}");
+
+    away.engine.restart();
+    views.ship().await.unwrap();
+    assert_eq!(views.health().await.unwrap(), Lag::default());
+    views.ingest("acme", vec![view("/d", FIREFOX)]).await.unwrap();
+    let pages = [page("/c", 3, 0), page("/a", 2, 0), page("/b", 1, 0), page("/d", 1, 0)];
+    assert_eq!(all(&views, "acme").await.pages, pages);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_lost_ledger_refuses_and_does_not_hang() {
+    let home = RemoteHome::new(clock()).await;
+    let views = home.quiet_server();
+    views.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    home.database.close();
+    let began = Instant::now();
+    let failed = views.ingest("acme", vec![view("/a", FIREFOX)]).await;
+    assert!(matches!(failed, Err(IngestError::Failed(failure)) if failure.is_unavailable()));
+    let failure = views.live("acme").await.unwrap_err();
+    assert!(failure.is_unavailable() && began.elapsed() < Duration::from_secs(30), "{failure:?}");
+    home.database.open_again();
+    assert_eq!(all(&views, "acme").await.totals.human, 1);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn the_password_is_a_header_and_in_no_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = OwnServer::start(folder.path(), "s3cret");
+    let home = RemoteHome::new(clock()).await;
+    for (password, is_right) in [("s3cret", true), ("wr0ng", false)] {
+        let url = format!("http://docs:{password}@127.0.0.1:{}/default", engine.port);
+        let views = home.server_at(&url);
+        let checked = views.check().await;
+        assert_eq!(checked.is_ok(), is_right, "{checked:?}");
+        if let Err(failure) = checked {
+            assert!(failure.is_unavailable() && !format!("{failure:?}").contains(password), "{failure:?}");
+        }
+    }
+}
+
+/// ClickHouse drops equal blocks as retries, unless it is told not to.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_rewrite_keeps_equal_rows() {
+    const ROWS: u64 = 2_300_000;
+    let home = RemoteHome::new(clock()).await;
+    let views = home.quiet_server();
+    let mistaken = |class| view("/a", GPTBOT).with_class(class);
+    let batch: Vec<Event> = vec![mistaken(Class::Human), mistaken(Class::AiTraining)];
+    views.ingest("acme", batch).await.unwrap();
+    views.ship().await.unwrap();
+    home.engine.sql(&format!(
+        "INSERT INTO views SELECT views.* FROM views CROSS JOIN numbers({}) AS n WHERE class = 0 SETTINGS insert_deduplicate = 0",
+        ROWS - 1
+    ));
+    assert_eq!(all(&views, "acme").await.totals.human, ROWS);
+    let done = views.reclassify("acme", 0).await.unwrap();
+    assert_eq!((done.events, done.changed), (ROWS + 1, ROWS));
+    assert_eq!(all(&views, "acme").await.totals.human, 0);
+    assert_eq!(home.engine.sql("SELECT count() FROM views"), (ROWS + 1).to_string());
+    assert_eq!(home.engine.sql("SELECT sum(n), max(class) FROM views_daily"), format!("{}\t3", ROWS + 1));
+    let agents = views.agents("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap();
+    assert_eq!(agents.agents[0].reads, ROWS + 1);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_deleted_project_leaves_nothing_in_either_database() {
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    let views = home.quiet_server();
+    for project in ["acme", "globex"] {
+        views.ingest(project, vec![with_id("/a", "1"), view("/b", FIREFOX)]).await.unwrap();
+    }
+    views.ship().await.unwrap();
+    views.ingest("acme", vec![with_id("/a", "2")]).await.unwrap();
+    views.forget("acme").await.unwrap();
+    assert_eq!(home.engine.sql("SELECT count(), uniqExact(project) FROM views"), "2\t1");
+    assert_eq!(home.engine.sql("SELECT uniqExact(project) FROM views_names"), "1");
+    let counted = "SELECT (SELECT count(*) FROM views_ids_a) || ' ' || (SELECT count(*) FROM views_outbox)
+        || ' ' || (SELECT count(*) FROM views_days) || ' ' || (SELECT count(*) FROM views_purges)";
+    assert_eq!(home.database.sql(counted), "1 0 1 1");
+    clock.advance(SignedDuration::from_hours(2));
+    views.run_maintenance().await.unwrap();
+    assert_eq!(home.database.sql("SELECT count(*) FROM views_purges"), "0");
+    assert_eq!(all(&views, "globex").await.totals.human, 2);
+}
