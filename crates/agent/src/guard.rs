@@ -28,6 +28,7 @@ pub use refusal::{Refusal, Rule};
 pub use vocabulary::Vocabulary;
 
 use additions::Additions;
+use pages::redirects::Redirect;
 
 use crate::prompt::Instructions;
 
@@ -43,6 +44,15 @@ pub fn judge(change: &Change<'_>, policy: &Policy<'_>) -> Vec<Refusal> {
     refusals.sort_by(|a, b| b.fatal.cmp(&a.fatal).then_with(|| a.cmp(b)));
     refusals.dedup();
     refusals
+}
+
+/// The redirects that the guard accepts, in any format. `change` is the change without them.
+pub(crate) fn valid_redirects(
+    change: &Change<'_>,
+    policy: &Policy<'_>,
+    redirects: Vec<Redirect>,
+) -> Vec<Redirect> {
+    allowlist::valid_redirects(change, policy.docs_path, redirects)
 }
 
 /// Why jobs can't change a file, judged by its path alone. Some files can be changed if `instructions` name them.

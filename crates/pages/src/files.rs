@@ -126,6 +126,9 @@ pub trait Files {
     fn changed(&self) -> Vec<String>;
     /// The differences from [`Files::before`].
     fn edits(&self) -> Edits;
+    /// The whole commit without the changes. The guard judges changes against it, so it has the files outside the docs
+    /// folder, too.
+    fn base(&self) -> &dyn Tree;
 
     /// The current regular files, in byte order.
     fn list(&self) -> Vec<String> {

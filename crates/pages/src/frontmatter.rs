@@ -62,6 +62,19 @@ impl FrontMatter {
         })
     }
 
+    /// Whether a generator can find front matter in a page that has none for [`FrontMatter::parse`]: JSON, or a block behind
+    /// empty lines.
+    pub(crate) fn may_have_other(text: &str) -> bool {
+        let start = text.trim_start_matches('\u{feff}').trim_start();
+        ["---", "+++", "{"].iter().any(|mark| start.starts_with(mark)) && block_mark(text).is_none()
+    }
+
+    /// Whether a change puts a block in front of front matter of another kind, which then has no effect.
+    pub fn is_displaced(before: &str, after: &str) -> bool {
+        let (old, new) = (block_mark(before), block_mark(after));
+        new.is_some() && old != new && (old.is_some() || Self::may_have_other(before))
+    }
+
     /// The source text of a value.
     pub fn get<'a>(&self, text: &'a str, key: &str) -> Option<&'a str> {
         let value = self.values.iter().find(|value| value.key == key)?;
@@ -90,6 +103,12 @@ impl Value {
             }
         }
     }
+}
+
+/// The line that opens the block.
+fn block_mark(text: &str) -> Option<&str> {
+    let start = text.len() - text.trim_start_matches('\u{feff}').len();
+    block(text, start, |_| false).and_then(|_| lines(text, start).next()).map(|(_, line)| line.trim_end())
 }
 
 fn block(text: &str, start: usize, is_wanted: impl Fn(&str) -> bool) -> Option<FrontMatter> {

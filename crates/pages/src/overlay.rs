@@ -226,6 +226,10 @@ impl<T: Tree> Files for Overlay<T> {
         self.put(path, text.into_bytes())
     }
 
+    fn base(&self) -> &dyn Tree {
+        &self.tree
+    }
+
     fn prefetch(&self, paths: &[&str]) -> Result<(), FilesError> {
         let is_unchanged = |path: &&&str| !self.changes.0.contains_key(**path);
         self.tree.prefetch(&paths.iter().filter(is_unchanged).copied().collect::<Vec<_>>())

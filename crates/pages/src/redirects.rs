@@ -9,6 +9,8 @@ mod history;
 mod layout;
 mod matching;
 mod plan;
+mod rules;
+mod served;
 mod site;
 mod site_pages;
 
@@ -17,7 +19,9 @@ pub use formats::docusaurus::split as split_docusaurus;
 pub use formats::snippet::snippets;
 pub use history::{History, RemovedPage, Rename};
 pub use matching::{Candidate, Matcher};
-pub use plan::{CERTAIN, Plan, Uncertain, plan, quotation_text};
+pub use plan::{CERTAIN, Plan, Uncertain, is_file, plan, quotation_text};
+pub use rules::{Rule, rules};
+pub use served::{Sources, served_address};
 pub use site::{Additions, SiteRedirects};
 pub use site_pages::{SitePage, SitePages};
 

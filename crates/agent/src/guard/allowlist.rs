@@ -25,7 +25,8 @@ mod site_roots;
 mod svg;
 mod verdict;
 
-use pages::{ConstructKind, FileKind, MAX_TEXT_BYTES};
+use pages::redirects::Redirect;
+use pages::{Construct, ConstructKind, FileKind, FrontMatter, MAX_TEXT_BYTES};
 
 use super::additions::Additions;
 use super::change::{Change, Policy};
@@ -59,6 +60,17 @@ pub(super) fn judge<'a>(
     judge_addresses_in_text(&judge, additions, violations);
 }
 
+/// The redirects that the guard accepts in a file with redirects.
+pub(super) fn valid_redirects(
+    change: &Change<'_>,
+    docs_path: Option<&str>,
+    mut redirects: Vec<Redirect>,
+) -> Vec<Redirect> {
+    let judge = Judge::new(change, docs_path);
+    redirects.retain(|redirect| redirects::is_valid(&judge, &redirect.from, &redirect.to));
+    redirects
+}
+
 /// Parses the touched files before and after the change. Refuses files that can't be read, and judges data files.
 fn parse_files<'a>(
     judge: &Judge<'_, 'a>,
@@ -89,13 +101,9 @@ fn parse_files<'a>(
             Ok(text) if text.len() <= MAX_TEXT_BYTES => {
                 let constructs = pages::constructs(kind, text);
                 let old_constructs = before.last().map_or(&[][..], |file| &file.constructs);
-                if let Some(key) = front_matter::lost_key(old_constructs, &constructs) {
-                    let what = format!(
-                        "removes or changes `{}` in the front matter, which keeps text of the page from running",
-                        short_name(&key)
-                    );
-                    violations.push(Violation::of_path(path, what));
-                }
+                let is_displaced = old.as_deref().is_some_and(|old| FrontMatter::is_displaced(old, text));
+                let lost = lost_front_matter(is_displaced, old_constructs, &constructs);
+                violations.extend(lost.map(|what| Violation::of_path(path, what)));
                 after.push(ParsedFile { path, kind, constructs });
                 if !policy.allow.permits(path) {
                     data::judge(path, kind, old.as_deref().unwrap_or_default(), text, judge, violations);
@@ -106,6 +114,18 @@ fn parse_files<'a>(
         }
     }
     (before, after)
+}
+
+/// How a page loses front matter that can matter more than what the change adds.
+fn lost_front_matter(is_displaced: bool, before: &[Construct], after: &[Construct]) -> Option<String> {
+    if is_displaced {
+        return Some("adds front matter in front of front matter of another kind".to_owned());
+    }
+    let key = front_matter::lost_key(before, after)?;
+    Some(format!(
+        "removes or changes `{}` in the front matter, which keeps text of the page from running",
+        short_name(&key)
+    ))
 }
 
 /// Judges the addresses in the title, the summary and the names of new files.

@@ -3,6 +3,7 @@
 use pages::redirects::{Candidate, History, Plan, Redirect, SiteRedirects, Uncertain, plan, snippets};
 
 use crate::editor::{AgentError, StepKind};
+use crate::guard;
 
 use super::report::{Outcome, code, count};
 use super::run::Run;
@@ -31,7 +32,10 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
     let site = SiteRedirects::read(run.files)?;
     let no_history = History::default();
     let plan = plan(&site, run.history.unwrap_or(&no_history), &paths);
-    let left = write(run, &site, &plan.certain, outcome)?;
+    let accepted = run.judge(|change, policy| guard::valid_redirects(change, policy, plan.certain.clone()));
+    let refused = plan.certain.iter().filter(|redirect| !accepted.contains(redirect));
+    outcome.notes.extend(refused.map(refused_note));
+    let left = write(run, &site, &accepted, outcome)?;
     if !left.is_empty() {
         list_for_a_person(run, &left, outcome);
     }
@@ -56,10 +60,18 @@ fn write(
 ) -> Result<Vec<Redirect>, AgentError> {
     let additions = site.add(run.files, certain)?;
     let mut left = additions.left;
+    let edits = additions.files.iter().map(|(file, text, _)| (file.clone(), text.clone()));
+    let refused = run.refused_files(edits);
     for (file, text, redirects) in additions.files {
         let step = |redirect: &Redirect| format!("{file}: redirect {} → {}", redirect.from, redirect.to);
         let steps = redirects.iter().map(step).collect();
-        if !run.write(&file, text, redirects.len(), steps, outcome)? {
+        if refused.contains(&file) {
+            outcome.notes.push(format!(
+                "{} was left alone, because its redirects are not in a form that jobs can extend.",
+                code(&file)
+            ));
+            left.extend(redirects);
+        } else if !run.write(&file, text, redirects.len(), steps, outcome)? {
             left.extend(redirects);
         }
     }
@@ -104,6 +116,15 @@ fn add_notes(run: &mut Run<'_>, notes: Vec<String>, plan: Plan, outcome: &mut Ou
         run.step(StepKind::Note, note.clone());
         outcome.notes.push(note);
     }
+}
+
+/// The guard would refuse the whole change because of this redirect.
+fn refused_note(redirect: &Redirect) -> String {
+    format!(
+        "No redirect was added from {} to {}, because it could hide a page or lead to another redirect.",
+        code(&visible(&redirect.from)),
+        code(&visible(&redirect.to))
+    )
 }
 
 /// A visitor's address without characters for which the guard would refuse the whole change.

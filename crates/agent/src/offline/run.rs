@@ -1,13 +1,13 @@
 //! Runs instructions, page by page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pages::redirects::History;
 use pages::{Files, FilesError, LinkedFragments, MAX_TEXT_BYTES, Page, Scope, splice};
 
 use crate::editor::{AgentError, Progress, StepKind, Task};
-use crate::guard::{Policy, refusal_of_path};
+use crate::guard::{Change, Policy, Vocabulary, judge, refusal_of_path};
 use crate::prompt::Instructions;
 
 use super::command::{Bump, Command, Instruction, Replace};
@@ -243,6 +243,40 @@ impl<'a> Run<'a> {
         self.files.write(file, new)?;
         messages.into_iter().for_each(|message| self.step(StepKind::Edit, message));
         Ok(true)
+    }
+
+    /// Asks the guard about the current change.
+    pub(super) fn judge<R>(&self, ask: impl FnOnce(&Change<'_>, &Policy<'_>) -> R) -> R {
+        self.judge_with(BTreeMap::new(), ask)
+    }
+
+    /// The files among new texts that the guard would refuse.
+    pub(super) fn refused_files(&self, texts: impl Iterator<Item = (String, String)>) -> BTreeSet<String> {
+        let more: BTreeMap<_, _> = texts.map(|(file, text)| (file, Some(text.into_bytes()))).collect();
+        if more.is_empty() {
+            return BTreeSet::new();
+        }
+        let refusals = self.judge_with(more, judge);
+        refusals.into_iter().filter(|refusal| refusal.fatal).map(|refusal| refusal.path).collect()
+    }
+
+    fn judge_with<R>(
+        &self,
+        more: BTreeMap<String, Option<Vec<u8>>>,
+        ask: impl FnOnce(&Change<'_>, &Policy<'_>) -> R,
+    ) -> R {
+        let mut edits = self.files.edits().0;
+        edits.extend(more);
+        let vocabulary = Vocabulary::default();
+        let change = Change {
+            base: self.files.base(),
+            edits: &edits,
+            vocabulary: &vocabulary,
+            instructions: &self.instructions,
+            title: "",
+            summary: "",
+        };
+        ask(&change, &self.policy)
     }
 
     pub(super) fn step(&mut self, kind: StepKind, message: String) {

@@ -210,3 +210,35 @@ async fn hostile_quotations_add_nothing() {
         assert!(report.notes.len() <= 201, "{}", report.notes.len());
     }
 }
+
+/// A redirect that the guard refuses doesn't keep the others from being added.
+#[tokio::test]
+async fn redirects_that_the_guard_refuses_become_notes() {
+    #[track_caller]
+    fn check((report, lines): (Report, String), added: &str, note: &str) {
+        assert!(lines.contains(added), "{lines}\n{report:?}");
+        let notes = report.notes.join("\n");
+        assert!(notes.contains(note), "{notes}\n{lines}");
+    }
+    let asked = |paths: &str| Prompt::instruction(format!("Add redirects for {paths}"));
+    let renames = [("old.md", "guides/b.md"), ("Guides/A.md", "guides/b.md"), ("gone.md", "guides/c d.md")];
+    let page = |path| (path, "# Page\n");
+    let pages = [page("index.md"), page("guides/a.md"), page("guides/b.md"), page("guides/c d.md")];
+    let json = ("docs.json", "{\n  \"redirects\": []\n}\n");
+    let files = |more: &[(&'static str, &'static str)]| [&pages[..], &[json], more].concat();
+    let added = "\"destination\": \"/guides/b\"";
+    check(run(&files(&[]), asked("/old and /Guides/A"), &renames).await, added, "`/Guides/A`");
+    check(run(&files(&[]), asked("/old and /gone"), &renames).await, added, "`/gone`");
+    check(run(&files(&[]), asked("/old and /guides/.setup"), &renames).await, added, "`/guides/.setup`");
+    let html = [("static/gone.html", "<p>x</p>\n")];
+    check(run(&files(&html), asked("/old and /gone"), &renames).await, added, "`/gone`");
+    let edit = [("_redirects", "/guides/*/edit https://git.example\n")];
+    check(run(&files(&edit), asked("/old"), &renames).await, "guides/b", "");
+    let chain = [(
+        "vercel.json",
+        "{\"redirects\": [{\"source\": \"/guides/b\", \"destination\": \"/x\", \"has\": []}]}",
+    )];
+    let (report, lines) = run(&files(&chain), asked("/old"), &renames).await;
+    assert_eq!(lines, "");
+    assert!(report.notes.concat().contains("No redirect was added from `/old` to `/guides/b`"), "{report:?}");
+}

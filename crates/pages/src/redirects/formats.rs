@@ -23,8 +23,3 @@ pub(crate) fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[start..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
-
-/// Whether a pattern of a redirect covers an address, so that a later rule for the address has no effect.
-pub(crate) fn covers(pattern: &str, address: &str) -> bool {
-    pattern.find(['*', ':']).is_some_and(|at| address.starts_with(&pattern[..at]))
-}

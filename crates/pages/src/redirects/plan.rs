@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::kind::FileKind;
 use crate::served_paths;
 
-use super::address::{bare, plain, split_name};
+use super::address::{bare, plain, segments, split_name};
 use super::existing::Redirect;
 use super::history::History;
 use super::matching::{Candidate, Matcher};
@@ -82,13 +82,16 @@ pub(super) fn is_of_no_page(path: &str) -> Option<&'static str> {
 /// Letters, digits and a few signs. Other characters mean something in some format.
 fn is_plain(path: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~');
-    path.len() > 1 && path.chars().all(is_plain) && !path.contains("..") && !path.contains("/./")
+    path.len() > 1
+        && path.chars().all(is_plain)
+        && segments(path).all(|name| !name.trim_matches('.').is_empty())
 }
 
-fn is_file(path: &str) -> bool {
-    let (stem, ending) = split_name(path).1.rsplit_once('.').unwrap_or_default();
-    let is_ending =
-        !stem.is_empty() && ending.len() <= 5 && ending.starts_with(|c: char| c.is_ascii_alphabetic());
+/// Whether an address is that of a file for tools, such as `/robots.txt`.
+pub fn is_file(path: &str) -> bool {
+    let name = split_name(path).1;
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_ending = ending.len() <= 5 && ending.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_page = matches!(ending, "html" | "htm" | "php" | "aspx") || FileKind::of(path).is_page();
     stem == "404" || is_ending && !is_page
 }

@@ -86,6 +86,12 @@ impl SiteRedirects {
             {
                 continue;
             }
+            if format == Format::Vercel && json_file::has_routes(&text) {
+                self.notes.push(format!(
+                    "`{file}` was left alone, because it has `routes`, which Vercel doesn't accept together with `redirects`."
+                ));
+                continue;
+            }
             match format.read(&text) {
                 Some(redirects) => {
                     // The generator's own file is where its redirects belong.

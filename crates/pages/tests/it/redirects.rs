@@ -1,5 +1,7 @@
 //! Tests how redirects are proposed and written.
 
+mod unusual_files;
+
 use pages::Files;
 use pages::redirects::{
     History, Redirect, RemovedPage, Rename, SiteRedirects, plan, quotation_text, split_docusaurus,
@@ -79,7 +81,7 @@ fn a_rule_is_in_front_of_a_pattern_that_covers_it() {
     check(
         "_redirects",
         "/old/* /c/:splat 301\n/* /x 302\n",
-        "/old/b /b 301\n/old/* /c/:splat 301\n/old /a 301\n/* /x 302\n",
+        "/old /a 301\n/old/b /b 301\n/old/* /c/:splat 301\n/* /x 302\n",
     );
     check(
         "netlify.toml",
@@ -178,6 +180,9 @@ fn front_matter_of_the_target_is_extended() {
     check("", Some("---\naliases:\n  - /old\n---\n"));
     check("---\naliases: /x\n---\n", None);
     check("---\na: [\n---\n", None);
+    for other in ["{ \"title\": \"A\", \"draft\": true }\n\n# A\n", "\n---\ndraft: true\n---\n", "---\n"] {
+        check(other, None);
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Provides what the judgment of a construct depends on: the change, the instructions, the docs and the site.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
 
+use pages::redirects::{Sources, rules, served_address};
 use pages::{FileKind, FilesError, MAX_TEXT_BYTES};
 
-use super::site::{Site, page_path};
-use super::site_roots::served_addresses;
+use super::site::Site;
+use super::site_roots::SiteAddresses;
 use crate::guard::change::Change;
 use crate::guard::repo_files::is_judged;
 use crate::guard::vocabulary::DocsUsage;
@@ -17,13 +17,21 @@ pub(super) struct Judge<'j, 'a> {
     pub(super) instructions: String,
     docs_path: Option<&'j str>,
     site: OnceCell<Option<Site>>,
-    served_addresses: OnceCell<Option<HashSet<String>>>,
+    addresses: OnceCell<Option<SiteAddresses>>,
+    redirect_sources: OnceCell<Option<Sources>>,
 }
 
 impl<'j, 'a> Judge<'j, 'a> {
     pub(super) fn new(change: &'j Change<'a>, docs_path: Option<&'j str>) -> Self {
         let instructions = change.instructions.as_str().to_lowercase();
-        Self { change, instructions, docs_path, site: OnceCell::new(), served_addresses: OnceCell::new() }
+        Self {
+            change,
+            instructions,
+            docs_path,
+            site: OnceCell::new(),
+            addresses: OnceCell::new(),
+            redirect_sources: OnceCell::new(),
+        }
     }
 
     /// The text of a file before the change. `None` if the file is new or of a kind that is not judged. An error means
@@ -55,10 +63,45 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// that generators use. `None` if a page can't be read, so that its address is not known. The first call reads every
     /// page: only a redirect needs that.
     pub(super) fn is_served(&self, address: &str) -> Option<bool> {
-        let files = self.site()?.files();
-        let path = address.split(['#', '?']).next().unwrap_or_default().trim_matches('/');
-        let served = || served_addresses(files, self.docs_path, self.change);
-        let addresses = self.served_addresses.get_or_init(served).as_ref()?;
-        Some(files.contains(path) || addresses.contains(page_path(path)))
+        Some(self.addresses()?.contains(&served_address(address)?))
     }
+
+    /// The addresses of all pages. `None` if one of them can't be read.
+    pub(super) fn addresses(&self) -> Option<&SiteAddresses> {
+        let files = self.site()?.files();
+        let read = || SiteAddresses::read(files, self.docs_path, self.change);
+        self.addresses.get_or_init(read).as_ref()
+    }
+
+    /// The addresses that the redirects of all files lead from after the change. `None` if a file can't be read.
+    pub(super) fn redirect_sources(&self) -> Option<&Sources> {
+        let read = || {
+            let mut sources = Sources::default();
+            for file in self.site()?.files().iter().filter(|file| has_rules(file)) {
+                let bytes = match self.change.edits.get(file) {
+                    Some(edited) => edited.clone().unwrap_or_default(),
+                    None => self.change.base.read(file, MAX_TEXT_BYTES).ok()?,
+                };
+                let text = String::from_utf8_lossy(&bytes);
+                sources.add(&rules(FileKind::of(file), &text).unwrap_or_default());
+            }
+            Some(sources)
+        };
+        self.redirect_sources.get_or_init(read).as_ref()
+    }
+}
+
+/// Whether a file can have redirects of the site.
+fn has_rules(file: &str) -> bool {
+    let is_own = !file.split('/').any(|part| part == "node_modules");
+    let kind = FileKind::of(file);
+    let has_rules = matches!(
+        kind,
+        FileKind::Mintlify
+            | FileKind::Vercel
+            | FileKind::Netlify
+            | FileKind::RedirectsFile
+            | FileKind::MkDocs
+    );
+    is_own && has_rules
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use pages::redirects::rules;
 use pages::{ConstructKind, DataEntry, FileKind, constructs};
 
 use super::context::Judge;
@@ -38,23 +39,12 @@ pub(super) fn judge<'a>(
 }
 
 fn find_violation(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Option<&'static str> {
-    let new_redirects = match (redirects::split(kind, after), redirects::split(kind, before)) {
-        (Some((new, _)), Some((old, _))) => {
-            let old: HashSet<_> = old.into_iter().collect();
-            new.into_iter().filter(|pair| !old.contains(pair)).collect()
-        }
-        (Some((new, _)), None) if before.trim().is_empty() => new,
-        _ => return Some(OTHER_CHANGE),
+    let is_new = before.trim().is_empty();
+    let rules_before = if is_new { Some(Vec::new()) } else { rules(kind, before) };
+    let (Some(rules_before), Some(rules_after)) = (rules_before, rules(kind, after)) else {
+        return Some(OTHER_CHANGE);
     };
-    let all = redirects::split(kind, after).map(|(all, _)| all).unwrap_or_default();
-    let (patterns, exact): (Vec<&str>, Vec<&str>) =
-        all.iter().map(|(source, _)| source.as_str()).partition(|source| source.contains(['*', ':']));
-    let exact: HashSet<&str> = exact.into_iter().map(|source| source.trim_matches('/')).collect();
-    let leads_on = |to: &str| {
-        exact.contains(to.trim_matches('/')) || patterns.iter().any(|pattern| redirects::covers(pattern, to))
-    };
-    let is_invalid = |(from, to): &(String, String)| !redirects::is_valid(judge, from, to) || leads_on(to);
-    if new_redirects.iter().any(is_invalid) {
+    if redirects::has_invalid(judge, kind, &rules_before, &rules_after) {
         return Some(INVALID_REDIRECT);
     }
     if kind == FileKind::RedirectsFile {
@@ -67,6 +57,8 @@ fn find_violation(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '
     changed_entries(&old, &new).find_map(|(entry, is_added)| match kind {
         // A new key can describe an API of another host.
         FileKind::OpenApi if !keys.contains(entry.key.as_str()) => Some(OTHER_CHANGE),
+        // The plugin without redirects becomes the plugin with some.
+        FileKind::MkDocs if is_empty_map(entry) && !rules_after.is_empty() => None,
         _ => judge_entry(kind, entry, is_added, judge),
     })
 }
@@ -81,6 +73,26 @@ fn entries(kind: FileKind, text: &str) -> Option<Vec<DataEntry>> {
             _ => None,
         })
         .collect()
+}
+
+/// Whether an entry belongs to a redirect, which is judged as a whole.
+fn is_redirect(kind: FileKind, key: &str) -> bool {
+    match kind {
+        FileKind::Mintlify | FileKind::Vercel | FileKind::Netlify => {
+            key.split('.').next() == Some("redirects")
+        }
+        FileKind::MkDocs => key.starts_with("plugins.redirects.redirect_maps."),
+        _ => false,
+    }
+}
+
+/// Whether this is the plugin for redirects of MkDocs without any.
+fn is_empty_map(entry: &DataEntry) -> bool {
+    match entry.key.as_str() {
+        "plugins" => entry.value == "redirects",
+        "plugins.redirects" | "plugins.redirects.redirect_maps" => entry.value.is_empty(),
+        _ => false,
+    }
 }
 
 /// The entries that were added or removed, and whether they were added.
@@ -107,7 +119,7 @@ fn judge_entry(
     let words = || (!is_plain_words(value) || !is_plain_words(&entry.key)).then_some(OTHER_CHANGE);
     let page = || is_added.then(|| judge_page(judge, value)).flatten();
     match kind {
-        FileKind::Mintlify | FileKind::Vercel | FileKind::Netlify if first == "redirects" => None,
+        _ if is_redirect(kind, &entry.key) => None,
         FileKind::Mintlify if first == "navigation" => match last {
             "pages" | "navigation" => page(),
             "group" | "tab" | "anchor" | "dropdown" | "version" | "language" | "icon" | "tag" | "root"
@@ -120,10 +132,6 @@ fn judge_entry(
             true => page(),
             false => Some(OTHER_CHANGE),
         },
-        FileKind::MkDocs if entry.key.starts_with("plugins.redirects.redirect_maps.") => {
-            let from = &entry.key["plugins.redirects.redirect_maps.".len()..];
-            (is_added && !redirects::is_valid(judge, from, value)).then_some(INVALID_REDIRECT)
-        }
         FileKind::NavigationData => match last {
             "href" => judge_href(judge, value, is_added),
             "slug" => (is_added && !front_matter::is_unused(judge, value)).then_some(INVALID_PAGE),

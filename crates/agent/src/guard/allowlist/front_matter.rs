@@ -69,7 +69,7 @@ pub(super) fn judge(judge: &Judge<'_, '_>, path: &str, entry: &DataEntry) -> Ver
     let refusal =
         |why: &str| refuse_remote(format!("sets `{}` in the front matter, {why}", short_name(&entry.key)));
     if redirects::is_front_matter_key(&key) {
-        return redirects::judge_alias(judge, path, &entry.value);
+        return redirects::judge_alias(judge, path, &key, &entry.value);
     }
     if key == "openapi"
         && is_endpoint(&entry.value)

@@ -3,13 +3,14 @@
 //! A redirect from such an address can hide a page. The root of the site is not always known: it can be the docs folder,
 //! a folder with settings of a generator, or a folder below it with a name that generators use. Each of them counts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use pages::redirects::served_address;
 use pages::{FileKind, FilesError, FrontMatter, MAX_TEXT_BYTES, WordList};
 
-use super::site::{is_settings, name_of, page_path};
+use super::site::{is_settings, name_of};
 use crate::guard::change::Change;
-use crate::guard::repo_files;
+use crate::guard::repo_files::{self, folder_of};
 
 /// Folders with the pages of a site.
 const PAGE_FOLDERS: WordList = WordList(
@@ -18,32 +19,67 @@ const PAGE_FOLDERS: WordList = WordList(
 /// Front matter keys that give a page another address.
 const ADDRESS_KEYS: [&str; 4] = ["slug", "permalink", "url", "id"];
 
-/// The addresses of all pages and HTML files, without slashes around them. `None` if one of them can't be read.
-pub(super) fn served_addresses(
-    files: &HashSet<String>,
-    docs_path: Option<&str>,
-    change: &Change<'_>,
-) -> Option<HashSet<String>> {
-    let roots = roots(files, docs_path, change);
-    let mut addresses = HashSet::new();
-    let pages: Vec<&str> = files.iter().map(String::as_str).filter(|file| is_served(file)).collect();
-    change.base.prefetch(&pages).ok()?;
-    for file in pages {
-        let page = page_path(file);
-        let own = own_address(change, file)?;
-        for start in std::iter::once(0).chain(file.match_indices('/').map(|(at, _)| at + 1)) {
-            if roots.contains(file[..start].trim_end_matches('/')) {
-                let address = page.get(start..).unwrap_or_default();
-                let folder = address.rsplit_once('/').map_or("", |(folder, _)| folder);
-                addresses
-                    .extend(own.iter().map(|own| format!("{folder}/{own}").trim_matches('/').to_owned()));
-                addresses.insert(without_numbers(address));
-                addresses.insert(address.to_owned());
+/// The addresses of all pages, HTML files and other files, in the form of [`served_address`].
+pub(super) struct SiteAddresses {
+    roots: HashSet<String>,
+    served: HashSet<String>,
+    /// The folders of these addresses.
+    folders: HashSet<String>,
+    /// The addresses that pages have by their front matter.
+    own: HashMap<String, Vec<String>>,
+}
+
+impl SiteAddresses {
+    /// `None` if a page can't be read.
+    pub(super) fn read(
+        files: &HashSet<String>,
+        docs_path: Option<&str>,
+        change: &Change<'_>,
+    ) -> Option<Self> {
+        let served = files.iter().filter_map(|file| served_address(file)).collect();
+        let roots = roots(files, docs_path, change);
+        let mut addresses = Self { roots, served, folders: HashSet::new(), own: HashMap::new() };
+        let pages: Vec<&str> = files.iter().map(String::as_str).filter(|file| is_served(file)).collect();
+        change.base.prefetch(&pages).ok()?;
+        for file in pages {
+            let values = own_addresses(change, file)?;
+            let found = addresses.of_page(file);
+            let folders = found.iter().map(|address| folder_of(address)).chain([""]);
+            let own = folders.flat_map(|folder| values.iter().map(move |own| format!("{folder}/{own}")));
+            let own: Vec<String> = own.filter_map(|own| served_address(&own)).collect();
+            for address in found.into_iter().chain(own.iter().cloned()) {
+                let above = address.match_indices('/').map(|(at, _)| address[..at].to_owned());
+                addresses.folders.extend(above);
+                addresses.served.insert(without_numbers(&address));
+                addresses.served.insert(address);
+            }
+            if !own.is_empty() {
+                addresses.own.insert(file.to_owned(), own);
             }
         }
-        addresses.extend(own);
+        Some(addresses)
     }
-    Some(addresses)
+
+    pub(super) fn contains(&self, address: &str) -> bool {
+        self.served.contains(address)
+    }
+
+    /// Whether pages are below an address. Some generators list them there.
+    pub(super) fn is_folder(&self, address: &str) -> bool {
+        self.folders.contains(address)
+    }
+
+    /// The addresses of a page, from each root that it's below and by its front matter.
+    pub(super) fn of(&self, file: &str) -> Vec<String> {
+        let own = self.own.get(file).into_iter().flatten().cloned();
+        self.of_page(file).into_iter().chain(own).collect()
+    }
+
+    fn of_page(&self, file: &str) -> Vec<String> {
+        let starts = std::iter::once(0).chain(file.match_indices('/').map(|(at, _)| at + 1));
+        let is_root = |start: &usize| self.roots.contains(file[..*start].trim_end_matches('/'));
+        starts.filter(is_root).filter_map(|start| served_address(&file[start..])).collect()
+    }
 }
 
 fn is_served(file: &str) -> bool {
@@ -86,22 +122,22 @@ fn docs_dir(change: &Change<'_>, file: &str, folder: &str) -> Option<String> {
     Some(format!("{folder}/{name}").trim_matches('/').to_owned())
 }
 
-/// The address in the front matter of a page, in its current text. The outer `None`: the page can't be read.
-fn own_address(change: &Change<'_>, file: &str) -> Option<Option<String>> {
+/// The addresses in the front matter of a page, in its current text. `None` if the page can't be read.
+fn own_addresses(change: &Change<'_>, file: &str) -> Option<Vec<String>> {
     let text = match change.edits.get(file) {
         Some(Some(bytes)) => bytes.clone(),
-        Some(None) => return Some(None),
+        Some(None) => return Some(Vec::new()),
         None => match change.base.read(file, MAX_TEXT_BYTES) {
             Ok(bytes) => bytes,
             // Nothing generates a site from such a page.
-            Err(FilesError::TooLarge(_)) => return Some(None),
+            Err(FilesError::TooLarge(_)) => return Some(Vec::new()),
             Err(_) => return None,
         },
     };
-    let Ok(text) = String::from_utf8(text) else { return Some(None) };
+    let Ok(text) = String::from_utf8(text) else { return Some(Vec::new()) };
     let front = FrontMatter::parse(&text);
-    let value = ADDRESS_KEYS.iter().find_map(|key| front.get(&text, key));
-    Some(value.map(|value| value.trim_matches('/').to_owned()))
+    let values = ADDRESS_KEYS.iter().filter_map(|key| front.get(&text, key));
+    Some(values.map(str::to_owned).collect())
 }
 
 /// Several generators serve `01-intro` as `intro`.

@@ -32,7 +32,8 @@ fn insertion(text: &str, front: &FrontMatter, key: &str, address: &str) -> Optio
         Some("---") => false,
         Some("+++") => true,
         _ => {
-            return (key == "aliases")
+            // The block would take the place of front matter that only the generator knows.
+            return (key == "aliases" && !FrontMatter::may_have_other(text))
                 .then(|| (front.body_start, format!("---{end}{key}:{end}  - {address}{end}---{end}")));
         }
     };

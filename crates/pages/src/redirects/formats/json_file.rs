@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{indent_at, json, line_ending};
 use crate::redirects::existing::Redirect;
+use crate::redirects::rules::{Rule, effect_of_status, is_redirect_status, redirects};
 use crate::splice::splice;
 
 const KEY: &str = "redirects";
@@ -13,13 +14,40 @@ const KEY: &str = "redirects";
 const COPIED: [&str; 2] = ["permanent", "statusCode"];
 
 pub(crate) fn read(text: &str) -> Option<Vec<Redirect>> {
+    rules(text).map(redirects)
+}
+
+pub(crate) fn rules(text: &str) -> Option<Vec<Rule>> {
     let value: Value = serde_json::from_str(without_mark(text)).ok()?;
-    let Some(redirects) = value.as_object()?.get(KEY) else { return Some(Vec::new()) };
-    let redirect = |entry: &Value| {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str);
-        Some(Redirect::new(text("source")?, text("destination")?))
+    let object = value.as_object()?;
+    if object.keys().any(|key| key.starts_with("redirects.")) {
+        return None;
+    }
+    let Some(redirects) = object.get(KEY) else { return Some(Vec::new()) };
+    redirects.as_array()?.iter().map(rule).collect()
+}
+
+fn rule(entry: &Value) -> Option<Rule> {
+    let entry = entry.as_object()?;
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let is_own = |(key, value): (&String, &Value)| match key.as_str() {
+        "source" | "destination" => true,
+        "permanent" => value.is_boolean(),
+        "statusCode" => value.as_u64().is_some_and(is_redirect_status),
+        _ => false,
     };
-    Some(redirects.as_array()?.iter().filter_map(redirect).collect())
+    let is_conditional = ["has", "missing"].iter().any(|key| entry.contains_key(*key));
+    Some(Rule {
+        redirect: Redirect::new(text("source")?, text("destination")?),
+        effect: effect_of_status(entry.get("statusCode").and_then(Value::as_u64), is_conditional),
+        is_plain: entry.iter().all(is_own),
+    })
+}
+
+/// Whether Vercel would reject the file with redirects: it accepts them or the older `routes`, but not both.
+pub(crate) fn has_routes(text: &str) -> bool {
+    let value: Option<Value> = serde_json::from_str(without_mark(text)).ok();
+    value.is_some_and(|value| value.get("routes").is_some())
 }
 
 /// `is_permanent` is written as `"permanent": true`, which Vercel needs for a 308.
@@ -70,7 +98,11 @@ fn like(text: &str, last: &Range<usize>, redirect: &Redirect) -> String {
     let object = &text[last.clone()];
     let members = if object.starts_with('{') { json::members(text, last.start) } else { Vec::new() };
     let Some((first, _, first_value)) = members.first() else { return object_text(redirect, &[]) };
-    let copied = members.iter().filter(|(_, key, _)| COPIED.contains(&key.as_str()));
+    let is_copied = |key: &str, value: &str| {
+        COPIED.contains(&key)
+            && (value.parse().is_ok_and(is_redirect_status) || value.parse::<bool>().is_ok())
+    };
+    let copied = members.iter().filter(|(_, key, value)| is_copied(key, &text[value.clone()]));
     let copied: Vec<(&str, &str)> =
         copied.map(|(_, key, value)| (key.as_str(), &text[value.clone()])).collect();
     let open = &text[last.start + 1..*first];

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use super::line_ending;
-use crate::constructs::lines;
+use crate::constructs::{Construct, ConstructKind, constructs, lines};
+use crate::kind::FileKind;
 use crate::navigation::{Value, yaml_values};
 use crate::redirects::existing::Redirect;
+use crate::redirects::rules::{Effect, Rule};
 use crate::route;
 use crate::splice::splice;
 
@@ -32,6 +34,16 @@ pub(crate) fn read(text: &str) -> Option<Vec<Redirect>> {
     let values = yaml_values(text);
     let redirect = |(from, value): (&str, &Value<'_>)| Redirect::new(address(from), address(value.text));
     (!values.is_empty()).then(|| entries(&values).map(redirect).collect())
+}
+
+/// The entries of the map, with the names of files.
+pub(crate) fn rules(text: &str) -> Vec<Rule> {
+    let rule = |construct: Construct| {
+        let ConstructKind::Setting(entry) = construct.kind else { return None };
+        let redirect = Redirect::new(entry.key.strip_prefix(MAP)?, entry.value);
+        Some(Rule { redirect, effect: Effect::Redirect, is_plain: true })
+    };
+    constructs(FileKind::MkDocs, text).into_iter().filter_map(rule).collect()
 }
 
 fn entries<'v>(values: &'v [Value<'_>]) -> impl Iterator<Item = (&'v str, &'v Value<'v>)> {
