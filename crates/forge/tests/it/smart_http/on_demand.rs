@@ -236,7 +236,6 @@ async fn a_damaged_cache_is_fetched_again() {
             failures.push(error.to_string());
             assert!(failures.len() < 4, "{ending}: {failures:#?}");
         }
-        site.assert_sound();
     }
 }
 
