@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 from typing import NamedTuple
 
@@ -77,6 +78,8 @@ def build_mkdocs(work, folder):
 def build_docusaurus(work, folder):
     modules = support.node_with("docusaurus-3.10.2", *DOCUSAURUS)
     (work / "node_modules").symlink_to(modules)
+    # It names the folder of the site that was built last.
+    shutil.rmtree(modules / ".cache", ignore_errors=True)
     quiet = {**os.environ, "DOCUSAURUS_NO_TELEMETRY": "1"}
     build = [modules / ".bin/docusaurus", "build", "--out-dir", folder / "site"]
     subprocess.run(build, cwd=work, env=quiet, check=True, stdout=subprocess.DEVNULL)
@@ -137,7 +140,7 @@ def merged(site, folder):
         path = f"/v2/agent/{project}/job"
         job = support.ask(url, key, "POST", path, {"prompt": f"Add redirects for {paths}."})
         job = support.settled(url, key, f"{path}/{job['id']}")
-        said = support.ask(url, key, "GET", f"{path}/{job['id']}/events")[-1]["message"]
+        said = support.ask(url, key, "GET", f"{path}/{job['id']}/events")[-1]["report"]["summary"]
         if job["prLink"]:
             support.docwright(data, "pull", "merge", project, job["prLink"].rsplit("/", 1)[1])
     after = folder / "after"
