@@ -1,5 +1,6 @@
-//! Sets `has_engines` when PostgreSQL and ClickHouse are installed for tests, so that tests which need them are reported as
-//! ignored elsewhere. In CI nothing is ignored: what is missing fails there.
+//! Sets `has_postgres` when PostgreSQL is installed, and `has_engines` when ClickHouse is installed for tests, too, so that
+//! tests which need them are reported as ignored elsewhere. In CI nothing is ignored: what is missing fails there. Crates
+//! whose tests include `engine.rs` use this file.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 const CLICKHOUSE: &str = "docwright/chdb-core-26.9.0/installed";
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(has_engines)");
+    println!("cargo::rustc-check-cfg=cfg(has_postgres, has_engines)");
     println!("cargo::rerun-if-env-changed=CI");
     println!("cargo::rerun-if-env-changed=XDG_CACHE_HOME");
     let (postgres, clickhouse) = (PathBuf::from(POSTGRES_VERSIONS), cache().join(CLICKHOUSE));
@@ -20,8 +21,12 @@ fn main() {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
     let mut versions = postgres.read_dir().into_iter().flatten().flatten();
+    let is_ci = env::var_os("CI").is_some();
     let has_postgres = versions.any(|version| version.path().join("bin/initdb").exists());
-    if env::var_os("CI").is_some() || (has_postgres && clickhouse.exists()) {
+    if is_ci || has_postgres {
+        println!("cargo::rustc-cfg=has_postgres");
+    }
+    if is_ci || (has_postgres && clickhouse.exists()) {
         println!("cargo::rustc-cfg=has_engines");
     }
 }

@@ -81,6 +81,8 @@ pub(crate) enum ApiError {
     /// With a sentence if that server doesn't run.
     #[error("{}", .0.as_deref().unwrap_or(VIEWS_ELSEWHERE))]
     ViewsElsewhere(Option<String>),
+    #[error("the database of the page views doesn't answer; try again in a moment")]
+    ViewsUnavailable(#[source] Failure),
     #[error(
         "the server's data directory was deleted or replaced, so the server refuses writes; its operator must restore the directory and restart the server"
     )]
@@ -123,6 +125,7 @@ impl ApiError {
             Self::BadPrompt(_) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::Busy
             | Self::ViewsElsewhere(_)
+            | Self::ViewsUnavailable(_)
             | Self::DirectoryLost
             | Self::NoHost
             | Self::Unavailable(_)
@@ -155,6 +158,7 @@ impl ApiError {
             Self::BadPrompt(_) => "invalid_prompt",
             Self::Invalid { code, .. } => code,
             Self::ViewsElsewhere(_) => "views_elsewhere",
+            Self::ViewsUnavailable(_) => "views_unavailable",
             Self::Busy => "busy",
             Self::DirectoryLost => "data_directory_lost",
             Self::NoHost => "no_host",
@@ -177,6 +181,7 @@ impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         match failure.trouble() {
             Some(trouble) => Self::Machine(trouble),
+            None if failure.is_unavailable() => Self::ViewsUnavailable(failure),
             None => Self::Internal(failure.into()),
         }
     }
@@ -204,6 +209,9 @@ impl IntoResponse for ApiError {
         match &self {
             Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
             Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
+            Self::ViewsUnavailable(failure) => {
+                tracing::error!("page views are not available: {}", net::root_cause(failure));
+            }
             Self::Machine(trouble) => {
                 tracing::error!("the machine is in trouble: {trouble} ({})", trouble.detail());
             }

@@ -18,7 +18,9 @@ pub(super) async fn show(State(app): State<App>) -> Result<impl IntoResponse, Ap
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"), (CACHE_CONTROL, "no-store")];
     let is_paused = app.clocks.clock_guard().is_paused();
     let fetches = app.hosts.fetch_counts();
-    let page_views = StoredViews { here: app.stores_views(), somewhere: app.views_owner.trouble().is_none() };
+    let owner = &app.views_owner;
+    let page_views =
+        StoredViews { here: app.stores_views(), somewhere: owner.trouble().is_none(), lag: owner.lag() };
     let text = app.metrics.render(jobs.ok().as_ref(), &Concurrency::of(&app), fetches, is_paused, page_views);
     Ok((headers, text))
 }

@@ -1,26 +1,26 @@
-//! Assembles the parts of a running server, and of the admin commands. Only this file names a concrete
-//! backend; all others use a trait.
+//! Assembles the parts of a running server, and of the admin commands.
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::Clock;
-use base::sqlite::{OpenError, Schema};
+use base::sqlite::Schema;
 use forge::{FetchState, Local, RepositoryProblem};
 use serde_json::Value;
 use store::{
     Accounts, Clocks, DataDir, DataDirLock, DirectoryWatch, Findings, JobStore, LeaseLimits, Limit,
-    MasterKey, People, PostgresStore, Project, ProjectChange, Proposals, Pulls, Queue, Rates, SecretError,
-    Secrets, Sessions, SqliteStore, Store, StoreError, Sweeps, Upkeep, ViewsDirectory, ViewsHome,
+    MasterKey, People, Project, ProjectChange, Proposals, Pulls, Queue, Rates, Secrets, Sessions, Store,
+    StoreError, Sweeps, Upkeep, ViewsDirectory, ViewsHome,
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use traffic::{Reports, SqliteViews, Views};
+use traffic::{Reports, Views};
 
 use crate::address_limit::AddressLimit;
+use crate::backends::{PageViews, key_file, open_beside, open_store, open_store_read_only};
 use crate::bodies::{Bodies, ByteBudget};
 use crate::directory;
 use crate::fair_semaphore::FairSemaphore;
@@ -39,9 +39,6 @@ use crate::sign_in_limit::SignInLimit;
 use crate::streams::Streams;
 use crate::views_owner::ViewsOwner;
 
-/// How often a command waits for another command that creates or migrates the database.
-const MAX_RETRIES: u32 = 60;
-const RETRY_DELAY: Duration = Duration::from_millis(50);
 const MAX_KEY_TOUCHES: usize = 64;
 
 /// What the handlers and the worker share. A request clones it in every layer that it passes, so a clone is
@@ -156,21 +153,10 @@ impl App {
                 "cannot remove stale files of a killed server from the repository caches: {error}"
             );
         }
-        directory::warn_of_missing_views(settings, dir);
         let id = dir.id(lock)?;
-        directory::refuse_missing_views(settings.page_views, dir, &*store, &id).await?;
-        let guard = store.clock_guard();
-        let ranges = directory::load_address_ranges(dir);
-        let views =
-            SqliteViews::open_guarded(&dir.views(), clock.clone(), settings.views, guard, ranges).await?;
-        let newest = views.newest().await?;
-        store.watch_clocks(&id, newest).await?;
-        let is_empty = newest.is_none();
-        directory::refuse_outdated_views(settings.page_views, (dir, &views, is_empty), &*store, &id).await?;
-        let views_owner =
-            ViewsOwner::claim(store.clone(), &id, settings.page_views, Arc::new(views.clone())).await?;
+        let page_views = PageViews::open(settings, (dir, &id), &store, clock.clone()).await?;
         let database = settings.database_url.is_none().then(|| dir.database());
-        let databases: Vec<_> = database.into_iter().chain([dir.views()]).collect();
+        let databases: Vec<_> = database.into_iter().chain(page_views.file).collect();
         let directory = Arc::new(dir.watch(lock, &databases)?);
         let metrics = Arc::new(Metrics::new(clock.now()));
         let hosts = Hosts::new(dir, store.clone(), store.clone(), public_url, settings, clock.clone());
@@ -203,9 +189,13 @@ impl App {
             branch_retention: settings.branches,
             max_cache_bytes: settings.caches,
             pulls: store,
-            reports: Arc::new(views.clone()),
-            views: Arc::new(Intake { views, owner: views_owner.clone(), metrics: metrics.clone() }),
-            views_owner,
+            reports: page_views.reports,
+            views: Arc::new(Intake {
+                views: page_views.views,
+                owner: page_views.owner.clone(),
+                metrics: metrics.clone(),
+            }),
+            views_owner: page_views.owner,
             clock,
             data: std::path::absolute(&settings.data)?.into(),
             directory,
@@ -269,13 +259,7 @@ impl Admin {
         dir: &DataDir,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let store: Arc<dyn Store> = match settings.database_url {
-            Some(_) => open_store(settings, dir, Schema::MustMatch, clock.clone()).await?,
-            None => {
-                let master = MasterKey::load(&key_file(settings, dir))?;
-                Arc::new(SqliteStore::look(&dir.database(), master, clock.clone()).await?)
-            }
-        };
+        let store = open_store_read_only(settings, dir, clock.clone()).await?;
         Ok(Self::new(store, dir, settings, clock))
     }
 
@@ -347,64 +331,4 @@ impl Admin {
     pub async fn store_host_key(&self, project: &Project, key: Option<&HostKey>) -> anyhow::Result<()> {
         hosts::store_key(&self.hosts, project, key, COMMAND_LINE).await
     }
-}
-
-/// Opens the store while a server may run. Without the lock, the schema must not change. If another command
-/// holds the lock to create or migrate the database, this waits for it.
-async fn open_beside(
-    settings: &Settings,
-    dir: &DataDir,
-    schema: Schema,
-    clock: Arc<dyn Clock>,
-) -> anyhow::Result<Arc<dyn Store>> {
-    MasterKey::protect(&key_file(settings, dir)).map_err(StoreError::from)?;
-    if settings.database_url.is_some() {
-        // PostgreSQL itself locks the schema, because other machines may use the database too.
-        return Ok(open_store(settings, dir, schema, clock).await?);
-    }
-    for _ in 0..MAX_RETRIES {
-        let lock = dir.lock().ok();
-        let schema = if lock.is_some() { schema } else { Schema::MustMatch };
-        match open_store(settings, dir, schema, clock.clone()).await {
-            Err(StoreError::Open(OpenError::Older { .. })) => tokio::time::sleep(RETRY_DELAY).await,
-            result => return Ok(result?),
-        }
-    }
-    Ok(open_store(settings, dir, Schema::MustMatch, clock).await?)
-}
-
-async fn open_store(
-    settings: &Settings,
-    dir: &DataDir,
-    schema: Schema,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Store>, StoreError> {
-    if let Some(url) = &settings.database_url {
-        let master = shared_key(settings)?;
-        return Ok(Arc::new(PostgresStore::open(url, schema, master, clock).await?));
-    }
-    let key_file = key_file(settings, dir);
-    // The key is created before the database. So a database without a key has lost it.
-    let master = match dir.has_database() {
-        true => MasterKey::load(&key_file)?,
-        false => MasterKey::load_or_create(&key_file)?,
-    };
-    Ok(Arc::new(SqliteStore::open(&dir.database(), schema, master, clock).await?))
-}
-
-/// Servers that share a database get their master key from the operator.
-fn shared_key(settings: &Settings) -> Result<MasterKey, SecretError> {
-    MasterKey::load(settings.master_key_file.as_ref().ok_or(SecretError::NotNamed)?)
-}
-
-fn key_file(settings: &Settings, dir: &DataDir) -> PathBuf {
-    settings.master_key_file.clone().unwrap_or_else(|| dir.master_key())
-}
-
-/// Fails if the server can't connect to its shared database. SQLite needs no connection.
-pub async fn check_database_connection(settings: &Settings) -> Result<(), StoreError> {
-    let Some(url) = &settings.database_url else { return Ok(()) };
-    // Callers retry connection errors. A missing key is no such error, so it comes first.
-    shared_key(settings)?;
-    PostgresStore::reach(url).await
 }

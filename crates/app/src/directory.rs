@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use store::{DataDir, DataDirError, ViewsChoice, ViewsDirectory, ViewsHome};
+use store::{DataDir, DataDirError, SHARED_VIEWS, ViewsChoice, ViewsDirectory, ViewsHome};
 use tokio_util::sync::CancellationToken;
 use traffic::{AddressRanges, Views};
 
@@ -16,6 +16,8 @@ use crate::settings::Settings;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of checks between two log lines about a lost directory.
 const REMINDER_INTERVAL: u32 = 60;
+const VIEWS_SHARED: &str = "the servers of this installation store page views in ClickHouse, so this one must, too: set DOCWRIGHT_VIEWS_URL. To start it without page views, add --page-views no. To give up the page views in ClickHouse and begin with none in this data directory, add --page-views yes --force";
+const VIEWS_IN_DIRECTORY: &str = "the page views of this installation are in the data directory of one server. Take them to ClickHouse with `docwright move`, or add --page-views yes --force to give them up and begin with none";
 
 /// Creates the directory if there is none, but no new installation where one was.
 pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
@@ -23,6 +25,29 @@ pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
         DataDir::at(&settings.data).refuse_missing_database()?;
     }
     DataDir::open(&settings.data)
+}
+
+/// Fails if the other servers store page views in ClickHouse, unless the choice says what to do.
+pub async fn refuse_shared_views(
+    choice: ViewsChoice,
+    store: &dyn ViewsDirectory,
+    id: &str,
+) -> anyhow::Result<()> {
+    let says_so = choice.may_begin_empty() || choice == ViewsChoice::Leave;
+    let is_shared = matches!(store.views_home(id).await?, ViewsHome::Shared);
+    anyhow::ensure!(says_so || !is_shared, VIEWS_SHARED);
+    Ok(())
+}
+
+/// Fails if a data directory has the page views, and they are to be stored in ClickHouse from now on, unless the choice
+/// says to give them up.
+pub async fn refuse_views_in_directory(
+    choice: ViewsChoice,
+    store: &dyn ViewsDirectory,
+) -> anyhow::Result<()> {
+    let is_elsewhere = matches!(store.views_home(SHARED_VIEWS).await?, ViewsHome::Elsewhere { .. });
+    anyhow::ensure!(choice.may_begin_empty() || !is_elsewhere, VIEWS_IN_DIRECTORY);
+    Ok(())
 }
 
 /// Fails if this directory should have the page views and `views.db` is missing, unless the choice says what to do.
@@ -36,7 +61,7 @@ pub async fn refuse_missing_views(
     if dir.has_views() || !is_home {
         return Ok(());
     }
-    let says_so = matches!(choice, ViewsChoice::TakeEmpty | ViewsChoice::Leave);
+    let says_so = choice.may_begin_empty() || choice == ViewsChoice::Leave;
     anyhow::ensure!(says_so, DataDirError::ViewsMissing(dir.views()));
     tracing::warn!(
         "{} is missing: the server starts without the page views that were in it",

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use traffic::{
-    Counts, Event, Failure, FilePart, IngestError, ListQuery, Progress, Range, Receipt, Views, Visitors,
+    Counts, Event, Failure, FilePart, IngestError, Lag, ListQuery, Progress, Range, Receipt, Views, Visitors,
 };
 
 use crate::metrics::{Counter, Labels, Metrics};
 use crate::views_owner::ViewsOwner;
 
-pub(crate) struct Intake<V> {
-    pub(crate) views: V,
+pub(crate) struct Intake {
+    pub(crate) views: Arc<dyn Views>,
     pub(crate) owner: ViewsOwner,
     pub(crate) metrics: Arc<Metrics>,
 }
 
-impl<V> Intake<V> {
+impl Intake {
     /// Asks before the write, so that nothing is stored while the database doesn't answer. And after it, because a write
     /// can take longer than a confirmation holds.
     async fn take(
@@ -55,7 +55,7 @@ impl<V> Intake<V> {
 }
 
 #[async_trait]
-impl<V: Views> Views for Intake<V> {
+impl Views for Intake {
     async fn ingest(&self, project: &str, events: Vec<Event>) -> Result<Receipt, IngestError> {
         self.take(self.views.ingest(project, events)).await
     }
@@ -87,6 +87,18 @@ impl<V: Views> Views for Intake<V> {
 
     async fn checkpoint(&self) -> Result<bool, Failure> {
         self.views.checkpoint().await
+    }
+
+    async fn epoch(&self) -> Result<Option<i64>, Failure> {
+        self.views.epoch().await
+    }
+
+    async fn set_epoch(&self, epoch: i64) -> Result<(), Failure> {
+        self.views.set_epoch(epoch).await
+    }
+
+    async fn health(&self) -> Result<Lag, Failure> {
+        self.views.health().await
     }
 
     async fn close(&self) {

@@ -4,6 +4,7 @@ pub mod address;
 pub mod address_limit;
 mod allow_path;
 mod app;
+mod backends;
 pub mod bodies;
 pub mod csv;
 pub mod directory;
@@ -30,5 +31,6 @@ pub mod views_owner;
 pub mod watch;
 
 pub use allow_path::parse_allow_path;
-pub use app::{Admin, App, AppParts, check_database_connection};
+pub use app::{Admin, App, AppParts};
+pub use backends::{check_database_connection, inspect_shared_views};
 pub use quoted_line::quoted_line;

@@ -16,6 +16,7 @@ use std::sync::{Mutex, MutexGuard};
 use forge::FetchCounts;
 use jiff::Timestamp;
 use store::JobCounts;
+use traffic::Lag;
 
 pub use concurrency::Concurrency;
 pub use text::Labels;
@@ -153,6 +154,7 @@ impl Metrics {
             "Whether a server that stores the page views has been seen in the last minute.",
             u8::from(page_views.somewhere),
         );
+        page_views.render_lag(&mut text);
         self.render_process(&mut text);
         text.into_string()
     }
@@ -184,6 +186,22 @@ pub struct StoredViews {
     pub here: bool,
     /// On this server, or on another one that runs.
     pub somewhere: bool,
+    pub lag: Lag,
+}
+
+impl StoredViews {
+    fn render_lag(&self, text: &mut Text) {
+        text.gauge(
+            "docwright_page_views_waiting",
+            "Page views that wait for ClickHouse, from all servers.",
+            self.lag.waiting_events,
+        );
+        text.gauge(
+            "docwright_page_views_waiting_seconds",
+            "For how long the oldest of them has waited.",
+            self.lag.oldest_age.map_or(0.0, |age| age.as_secs_f64()),
+        );
+    }
 }
 
 fn render_jobs(text: &mut Text, jobs: &JobCounts) {

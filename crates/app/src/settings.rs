@@ -10,6 +10,7 @@ use forge::WebLimits;
 use ipnet::IpNet;
 use net::NetworkPolicy;
 use store::{DatabaseUrl, LeaseLimits, ViewsChoice};
+use traffic::ViewsUrl;
 
 /// The URL of a server with default settings.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:4747";
@@ -22,6 +23,10 @@ pub struct Settings {
     pub data: PathBuf,
     /// PostgreSQL; `None`: SQLite, in the data directory.
     pub database_url: Option<DatabaseUrl>,
+    /// ClickHouse, for page views; `None`: the data directory of one server.
+    pub views_url: Option<ViewsUrl>,
+    /// The ClickHouse cluster that replicates the page views.
+    pub views_cluster: Option<String>,
     /// The URL of this server for clients, without a trailing slash. `None`: the address that it listens on.
     pub public_url: Option<String>,
     /// The certificates of the server in a PEM file. `None`: the server speaks plain HTTP.
@@ -67,6 +72,8 @@ impl Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
             data,
             database_url: None,
+            views_url: None,
+            views_cluster: None,
             public_url: None,
             tls_cert: None,
             tls_key: None,
@@ -87,6 +94,22 @@ impl Settings {
             agent: agent::Limits::default(),
             hosts: NetworkPolicy::default(),
             host_retry_delay: WebLimits::default().retry_delay,
+        }
+    }
+
+    /// Fails if settings contradict each other.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match (&self.database_url, &self.views_url, &self.views_cluster) {
+            (None, Some(_), _) => Err(
+                "views_url needs database_url: page views in ClickHouse have their ledger in PostgreSQL. Set DOCWRIGHT_DATABASE_URL, too",
+            ),
+            (_, None, Some(_)) => Err(
+                "views_cluster needs views_url: it names the ClickHouse cluster that has the page views. Set DOCWRIGHT_VIEWS_URL, too",
+            ),
+            (_, Some(_), _) if self.page_views == ViewsChoice::Leave => Err(
+                "with views_url, every server takes page views. Leave out one of views_url and page_views",
+            ),
+            _ => Ok(()),
         }
     }
 

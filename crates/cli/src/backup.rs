@@ -81,6 +81,11 @@ fn print_summary(settings: &Settings, dir: &DataDir, manifest: &Manifest, projec
     if let Some(url) = &settings.database_url {
         output::print_message(postgres::dump_instructions(url));
     }
+    if let Some(url) = &settings.views_url {
+        output::print_message(format!(
+            "Not included: the page views, which are in {url}. docs/scaling.md says how to back up both databases."
+        ));
+    }
     let key = collect::master_key_path(settings, dir);
     match manifest.master_key {
         true => output::print_message(

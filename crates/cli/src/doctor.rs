@@ -2,7 +2,7 @@
 //!
 //! It creates and changes nothing, except that `--confirm-clock` confirms the clock.
 
-mod data;
+pub(crate) mod data;
 mod databases;
 mod deletion;
 mod machine;

@@ -13,7 +13,8 @@ mod setting;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use traffic::ViewsUrl;
 
 use crate::args::{Data, quote};
 
@@ -101,6 +102,7 @@ impl Sources {
         flags: &Flags,
     ) -> anyhow::Result<Settings> {
         data.refuse_password_in_database_url()?;
+        refuse_password_in_views_url(flags)?;
         let mut settings = Settings::defaults(command);
         for setting in SETTINGS.iter().filter(|setting| setting.read_by.contains(&command)) {
             match setting.value {
@@ -114,6 +116,7 @@ impl Sources {
                 }
             }
         }
+        settings.server.check().map_err(anyhow::Error::msg)?;
         Ok(settings)
     }
 
@@ -170,6 +173,15 @@ impl Sources {
             }
         }
     }
+}
+
+fn refuse_password_in_views_url(flags: &Flags) -> anyhow::Result<()> {
+    let url = flags.get("views_url").and_then(|url| url.parse::<ViewsUrl>().ok());
+    ensure!(
+        !url.is_some_and(|url| url.has_password()),
+        "every user of this machine can read a password on a command line: set DOCWRIGHT_VIEWS_URL or DOCWRIGHT_VIEWS_URL_FILE instead of --views-url"
+    );
+    Ok(())
 }
 
 /// An empty variable counts as not set: CI systems create empty variables from missing secrets.

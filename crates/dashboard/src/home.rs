@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use jiff::SignedDuration;
 use store::{Filter, Project};
-use traffic::{Interval, Range};
+use traffic::{Interval, Range, SeriesError};
 
 use super::session::{SignedInUser, nav};
 use super::view::{Home, ProjectRow, Section, Sparkline};
@@ -35,7 +35,10 @@ async fn sparkline(app: &App, project: &Project) -> Result<Option<Sparkline>, Pa
     let day = DAY.as_millis() as i64;
     let end = (app.clock.now_ms().div_euclid(day) + 1) * day;
     let range = Range::new(Some(end - i64::from(DAYS) * day), Some(end))?;
-    let series = app.reports.series(&project.id.0, &range, Interval::Day, None).await?;
+    let series = match app.reports.series(&project.id.0, &range, Interval::Day, None).await {
+        Err(SeriesError::Failed(failure)) if failure.is_unavailable() => return Ok(None),
+        series => series?,
+    };
     let days: Vec<_> = series.points.iter().map(|point| (point.reads.human, point.reads.ai)).collect();
     Ok(Some(Sparkline::new(&days)))
 }

@@ -34,6 +34,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use jiff::Timestamp;
 use machine::Trouble;
+use traffic::Failure;
 
 use app::App;
 use app::time::{relative, rfc3339};
@@ -186,6 +187,9 @@ fn internal_error_page(cause: &anyhow::Error) -> Response {
     if Trouble::find(&**cause).is_some() {
         return disk_trouble_page();
     }
+    if Failure::is_unavailable_in(&**cause) {
+        return views_unavailable_page();
+    }
     let message =
         "The server failed to answer. Its log has the cause, under the X-Request-Id of this response.";
     notice_page(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", message)
@@ -195,6 +199,13 @@ fn internal_error_page(cause: &anyhow::Error) -> Response {
 fn disk_trouble_page() -> Response {
     let message = "Nothing was changed, because the server can't use its disk. Try again later.";
     let mut response = notice_page(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn views_unavailable_page() -> Response {
+    let message = "The database of the page views doesn't answer. Views are still taken. Try again later.";
+    let mut response = notice_page(StatusCode::SERVICE_UNAVAILABLE, "Page views are away", message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }

@@ -147,6 +147,7 @@ fn readers_page(
     Readers {
         shell: ctx.shell("Readers", Section::Readers),
         picker: range_picker(uri, &own_url, query, error),
+        trouble: app.views_owner.trouble().map(|sentence| format!("Page views are late: {sentence}.")),
         live: report.live.as_ref().map(|live| live_line(ctx, live)),
         tiles: tiles(query, &report),
         chart: Chart::new(&report.series.points, query.interval(), ends, &merges),

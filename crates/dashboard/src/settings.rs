@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use store::{HumanReads, Project, ProjectChange, Session, parse_name};
-use traffic::{ListQuery, Range};
+use traffic::{Failure, ListQuery, Range};
 
 pub(crate) use self::findings::save_findings;
 use super::session::{FormFields, ProjectContext};
@@ -297,9 +297,13 @@ fn model_choices(app: &App, project: &Project, default: &str, allowed: &[String]
 
 async fn count_views(app: &App, project: &Project) -> Result<ViewsReceived, PageError> {
     if !app.stores_views() {
-        return Ok(ViewsReceived { total: 0, recent: 0 });
+        return Ok(ViewsReceived::default());
     }
-    let counts = app.views.count(&project.id.0, &Range::new(None, None)?, &ListQuery::new(1, 0)).await?;
-    let live = app.reports.live(&project.id.0).await?;
-    Ok(ViewsReceived { total: counts.totals.total(), recent: live.totals.total() })
+    let counts = app.views.count(&project.id.0, &Range::new(None, None)?, &ListQuery::new(1, 0)).await;
+    let live = app.reports.live(&project.id.0).await;
+    if [counts.as_ref().err(), live.as_ref().err()].into_iter().flatten().any(Failure::is_unavailable) {
+        return Ok(ViewsReceived { is_unavailable: true, ..ViewsReceived::default() });
+    }
+    let (total, recent) = (counts?.totals.total(), live?.totals.total());
+    Ok(ViewsReceived { total, recent, is_unavailable: false })
 }

@@ -80,7 +80,7 @@ pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_A
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
 pub use upkeep::Upkeep;
-pub use views_directory::{ViewsChoice, ViewsDirectory, ViewsHome};
+pub use views_directory::{SHARED_VIEWS, ViewsChoice, ViewsDirectory, ViewsHome};
 
 /// All storage traits.
 pub trait Store:

@@ -1,13 +1,19 @@
-//! Which data directory stores page views: one of them, even if several servers share a database.
+//! Where page views are stored: in one data directory, even if several servers share a database, or in ClickHouse, by
+//! every server.
 //!
 //! An epoch is a fencing token: it grows whenever a server starts to store page views. A server acknowledges page views only
 //! while its epoch is the current one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use traffic::ledger::Ledger;
 
 use crate::Result;
+
+/// Stands for the id of a data directory if all servers store page views in ClickHouse. No directory has this id.
+pub const SHARED_VIEWS: &str = "clickhouse";
 
 /// Whether a server wants to store page views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +33,11 @@ impl ViewsChoice {
     pub fn takes(self) -> bool {
         matches!(self, Self::Take | Self::TakeEmpty)
     }
+
+    /// Whether the page views that are stored so far may be given up.
+    pub fn may_begin_empty(self) -> bool {
+        self == Self::TakeEmpty
+    }
 }
 
 /// Which server stores page views.
@@ -36,6 +47,8 @@ pub enum ViewsHome {
     Here { epoch: i64 },
     /// Another one, which said so last before this time.
     Elsewhere { silent_for: Duration },
+    /// Every server that is connected to ClickHouse. The one that asks is not.
+    Shared,
     /// None yet, or none any longer.
     Nowhere,
 }
@@ -44,7 +57,7 @@ pub enum ViewsHome {
 pub trait ViewsDirectory: Send + Sync {
     /// Applies the choice of a server that starts with the data directory of this id. If the directory stores page views,
     /// a new epoch begins, so a server with a copy of the directory stores them no longer. On SQLite there is one
-    /// directory, which stores them unless the choice is to leave.
+    /// directory, which stores them unless the choice is to leave. All servers with [`SHARED_VIEWS`] have the same epoch.
     async fn claim_views(&self, dir: &str, choice: ViewsChoice) -> Result<ViewsHome>;
     /// Records that the server of this epoch runs.
     async fn renew_views(&self, dir: &str, epoch: i64) -> Result<ViewsHome>;
@@ -55,4 +68,6 @@ pub trait ViewsDirectory: Send + Sync {
     async fn views_epoch(&self) -> Result<Option<i64>>;
     /// Which server stores page views, as seen from a server with the data directory of this id. Changes nothing.
     async fn views_home(&self, dir: &str) -> Result<ViewsHome>;
+    /// The ledger for page views in ClickHouse. `None` on SQLite, which only one server can use.
+    fn views_ledger(&self) -> Option<Arc<dyn Ledger>>;
 }

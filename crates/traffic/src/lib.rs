@@ -54,7 +54,7 @@ pub use pages::OTHER_PAGES;
 pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use ranges::{AddressRanges, BadRangeFile, RangeList, RangeSource, Verification, check_range_file};
-pub use remote::{RemoteLimits, RemoteSettings, RemoteViews, ViewsUrl, ledger};
+pub use remote::{Inspection, RemoteLimits, RemoteSettings, RemoteViews, ViewsUrl, ledger};
 pub use reports::{
     AgentCount, Agents, AiReferrals, DayCounts, Live, MAX_PATHS, MissingPath, NotFound, PathCounts, PathDays,
     PathDaysQuery, Point, ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series,

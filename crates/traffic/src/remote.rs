@@ -5,6 +5,7 @@
 //! them to ClickHouse exactly once (`ship`). A report counts what ClickHouse has and what still waits, as of one moment
 //! (`snapshot`).
 
+mod binding;
 mod count;
 mod day_readers;
 mod engine;
@@ -38,7 +39,7 @@ use async_trait::async_trait;
 use base::{Clock, ClockGuard};
 use tokio::sync::{Mutex, OnceCell, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::event::Event;
 use crate::limits::{IngestLimiter, Limits};
@@ -60,6 +61,8 @@ const DEDUP_WINDOW: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1)
 const MAX_QUEUED_BATCHES: usize = 4096;
 /// Reports that are computed at the same time.
 const MAX_CONCURRENT_REPORTS: usize = 8;
+/// How long [`Views::health`] waits for ClickHouse.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a close waits for batches that are being written.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -90,6 +93,18 @@ pub struct RemoteSettings {
     pub limits: Limits,
     pub remote: RemoteLimits,
     pub ranges: AddressRanges,
+    /// Whether an empty database may replace the one that had the views so far. Its views are given up.
+    pub may_begin_anew: bool,
+}
+
+/// What [`RemoteViews::inspect`] finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Of ClickHouse.
+    pub version: String,
+    /// The first server that starts creates them.
+    pub has_tables: bool,
+    pub lag: Lag,
 }
 
 /// Cheap to clone.
@@ -115,6 +130,7 @@ struct Shared {
     limits: Limits,
     max_waiting: u64,
     ranges: AddressRanges,
+    may_begin_anew: bool,
     reports: Semaphore,
     name_folds: Mutex<NameFolds>,
     /// Views in the outbox, about: counted every second.
@@ -137,6 +153,7 @@ impl RemoteViews {
             limits: settings.limits,
             max_waiting: settings.remote.max_waiting,
             ranges: settings.ranges,
+            may_begin_anew: settings.may_begin_anew,
             reports: Semaphore::new(MAX_CONCURRENT_REPORTS),
             name_folds: Mutex::default(),
             waiting: AtomicU64::new(0),
@@ -158,9 +175,25 @@ impl RemoteViews {
         self.0.shared.ready().await.map(drop)
     }
 
-    /// Ships what waits. Servers also do this every second.
+    /// Checks ClickHouse and what waits for it, and changes nothing.
+    pub async fn inspect(&self) -> Result<Inspection, Failure> {
+        let shared = &self.0.shared;
+        let version = schema::check_version(&shared.engine).await?;
+        let has_tables = schema::has_tables(&shared.engine).await?;
+        if has_tables {
+            shared.check_binding().await?;
+        }
+        Ok(Inspection { version, has_tables, lag: shared.update_backlog().await? })
+    }
+
+    /// Ships what waits.
     pub async fn ship(&self) -> Result<(), Failure> {
         self.0.shared.ship(None).await
+    }
+
+    /// Ships what waits, if something has waited for a second. Servers do this every second.
+    pub async fn ship_if_due(&self) -> Result<(), Failure> {
+        self.0.shared.ship_if_due().await
     }
 
     /// Ships what waits and deletes expired data. Servers also do this every minute.
@@ -209,17 +242,28 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    /// ClickHouse with its tables.
+    /// ClickHouse with its tables, if it is the database of this ledger.
     async fn ready(&self) -> Result<&Engine, Failure> {
-        self.prepared.get_or_try_init(|| schema::prepare(&self.engine)).await?;
+        let prepare = async {
+            schema::prepare(&self.engine).await?;
+            self.bind().await
+        };
+        self.prepared.get_or_try_init(|| prepare).await?;
         Ok(&self.engine)
     }
 
-    /// Counts what waits.
+    /// Counts what waits. Says nothing about ClickHouse.
     async fn update_backlog(&self) -> Result<Lag, Failure> {
-        let backlog = transact!(self.ledger, |tx| tx.backlog().await)?;
+        let (backlog, now) = transact!(self.ledger, |tx| Ok((tx.backlog().await?, tx.now())))?;
         self.waiting.store(backlog.events, Ordering::Relaxed);
-        Ok(Lag { waiting_events: backlog.events, oldest: backlog.oldest })
+        let age = backlog.oldest.map(|oldest| Duration::from_millis((now - oldest).max(0).unsigned_abs()));
+        Ok(Lag { waiting_events: backlog.events, oldest_age: age, engine_is_away: false })
+    }
+
+    /// Whether ClickHouse answers.
+    async fn ping(&self) -> Result<(), Failure> {
+        self.ready().await?.query("SELECT 1".into()).await?;
+        Ok(())
     }
 }
 
@@ -258,7 +302,10 @@ impl Views for RemoteViews {
     }
 
     async fn health(&self) -> Result<Lag, Failure> {
-        self.0.shared.update_backlog().await
+        let shared = &self.0.shared;
+        let answered = timeout(PING_TIMEOUT, shared.ping()).await;
+        let engine_is_away = !matches!(answered, Ok(Ok(())));
+        Ok(Lag { engine_is_away, ..shared.update_backlog().await? })
     }
 
     async fn close(&self) {

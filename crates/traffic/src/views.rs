@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use machine::Trouble;
@@ -78,8 +79,10 @@ pub trait Views: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lag {
     pub waiting_events: u64,
-    /// When the oldest was received, in milliseconds since 1970.
-    pub oldest: Option<i64>,
+    /// How long ago the oldest of them was received.
+    pub oldest_age: Option<Duration>,
+    /// Whether the column store does not answer, so that reports fail.
+    pub engine_is_away: bool,
 }
 
 /// `accepted` counts stored events and duplicates.
@@ -202,6 +205,13 @@ impl Failure {
     /// Whether a database of the page views does not answer. A retry succeeds after that.
     pub fn is_unavailable(&self) -> bool {
         self.0.is::<Unavailable>()
+    }
+
+    /// Whether the cause of an error is that a database of the page views does not answer.
+    pub fn is_unavailable_in(error: &(dyn Error + 'static)) -> bool {
+        let cause = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
+        cause.is_some_and(|cause| cause.is::<Unavailable>())
+            || error.source().is_some_and(Self::is_unavailable_in)
     }
 }
 

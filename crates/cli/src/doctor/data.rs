@@ -11,6 +11,7 @@ use store::{DataDir, DataDirError, MasterKey, SecretError, StoreError, ViewsHome
 
 use super::report::Report;
 use super::{deletion, repositories};
+use crate::output;
 
 /// How far clocks of several machines may differ.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
@@ -68,7 +69,10 @@ pub(super) async fn check_database(report: &mut Report, settings: &Settings, dir
             crate::admin::close_at_end(&admin);
             report.ok("database", "can be read, and has the schema of this version");
             deletion::check(report, &admin, dir).await;
-            check_views(report, &admin, dir).await;
+            match settings.views_url {
+                Some(_) => check_shared_views(report, settings, dir).await,
+                None => check_views(report, &admin, dir).await,
+            }
             check_projects(report, &admin, dir).await;
         }
         Err(error) => report_open_error(report, error, dir.is_locked()),
@@ -113,8 +117,36 @@ async fn check_views(report: &mut Report, admin: &Admin, dir: &DataDir) {
         Ok(ViewsHome::Elsewhere { silent_for }) if silent_for > MAX_SILENCE => {
             report.fail("page views", silent_sentence(silent_for), CHECK_AGAIN);
         }
+        Ok(ViewsHome::Shared) => report.warn(
+            "page views",
+            "the servers store them in ClickHouse, and views_url isn't set here",
+            "set DOCWRIGHT_VIEWS_URL, unless this is a worker",
+        ),
         Ok(_) => {}
         Err(error) => report.fail("page views", error.to_string(), CHECK_AGAIN),
+    }
+}
+
+/// Checks ClickHouse: its version, its tables, and what waits for it.
+pub(crate) async fn check_shared_views(report: &mut Report, settings: &Settings, dir: &DataDir) {
+    let found = match server::inspect_shared_views(settings, dir, Arc::new(SystemClock)).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return,
+        Err(error) => {
+            let cause = output::root_cause(&*error);
+            return report.fail("page views", cause, CHECK_AGAIN);
+        }
+    };
+    if let Some(sentence) = server::lag_sentence(&found.lag) {
+        return report.fail("page views", sentence, CHECK_AGAIN);
+    }
+    match found.has_tables {
+        true => report.ok("page views", format!("ClickHouse {} answers", found.version)),
+        false => report.warn(
+            "page views",
+            format!("ClickHouse {} has no tables yet", found.version),
+            "`docwright serve` creates them",
+        ),
     }
 }
 

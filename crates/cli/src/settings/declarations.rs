@@ -4,12 +4,14 @@
 //! `docs_tests.rs` compares them with `docs/settings.md` and with the defaults of the server.
 
 use super::parse::{
-    parse_bool, parse_count, parse_days, parse_listen, parse_positive, parse_proxies, parse_views_choice,
+    parse_bool, parse_cluster, parse_count, parse_days, parse_listen, parse_positive, parse_proxies,
+    parse_views_choice,
 };
 use super::setting::{CommandKind, DefaultValue, Flag, FlagKind, Setting, Value};
 use crate::log;
 
 const ALL_BUT_CLIENTS: &[CommandKind] = &[CommandKind::Admin, CommandKind::Worker, CommandKind::Serve];
+const ADMIN_AND_SERVE: &[CommandKind] = &[CommandKind::Admin, CommandKind::Serve];
 const WORKER_AND_SERVE: &[CommandKind] = &[CommandKind::Worker, CommandKind::Serve];
 const SERVE: &[CommandKind] = &[CommandKind::Serve];
 const SERVE_AND_CLIENT: &[CommandKind] = &[CommandKind::Serve, CommandKind::Client];
@@ -54,6 +56,28 @@ pub(crate) static SETTINGS: &[Setting] = &[
         read_by: ALL_BUT_CLIENTS,
         value: Value::Text(|settings, text| {
             settings.server.database_url = Some(text.parse().map_err(anyhow::Error::msg)?);
+            Ok(())
+        }),
+    },
+    Setting {
+        name: "views_url",
+        flag: once("views-url", "URL"),
+        default: DefaultValue::Described("the data directory of one server"),
+        help: "Store page views in this ClickHouse database; needs database_url. If the URL has a password, set DOCWRIGHT_VIEWS_URL instead of the flag",
+        read_by: ADMIN_AND_SERVE,
+        value: Value::Text(|settings, text| {
+            settings.server.views_url = Some(text.parse().map_err(anyhow::Error::msg)?);
+            Ok(())
+        }),
+    },
+    Setting {
+        name: "views_cluster",
+        flag: None,
+        default: DefaultValue::Described("none: a single ClickHouse server"),
+        help: "Replicate the page views on this ClickHouse cluster",
+        read_by: ADMIN_AND_SERVE,
+        value: Value::Text(|settings, text| {
+            settings.server.views_cluster = Some(parse_cluster(text)?);
             Ok(())
         }),
     },

@@ -43,11 +43,13 @@ impl SettingsCommand for WorkerCommand {
     const KIND: CommandKind = CommandKind::Worker;
 }
 
-/// The settings that are flags of this command. Excludes settings that admin commands also read: their flags are in
-/// `args::Data`.
+/// Their flags are in `args::Data`, because admin commands have them, too.
+const FLAGS_OF_DATA: [&str; 2] = ["data", "database_url"];
+
+/// The settings that are flags of this command alone.
 fn settings_with_flags(command: CommandKind) -> impl Iterator<Item = (&'static Setting, &'static FlagKind)> {
     let settings = SETTINGS.iter().filter(move |setting| setting.read_by.contains(&command));
-    let settings = settings.filter(|setting| !setting.read_by.contains(&CommandKind::Admin));
+    let settings = settings.filter(|setting| !FLAGS_OF_DATA.contains(&setting.name));
     settings.filter_map(|setting| Some((setting, &setting.flag.as_ref()?.kind)))
 }
 

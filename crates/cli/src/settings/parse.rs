@@ -53,6 +53,17 @@ pub(super) fn parse_views_choice(text: &str) -> anyhow::Result<ViewsChoice> {
     }
 }
 
+/// The name becomes a part of statements.
+pub(super) fn parse_cluster(text: &str) -> anyhow::Result<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name = !text.is_empty() && text.len() <= 200 && text.bytes().all(is_plain);
+    ensure!(
+        is_name && !text.starts_with(|first: char| first.is_ascii_digit()),
+        "it must be a name of letters, digits and _"
+    );
+    Ok(text.to_owned())
+}
+
 /// A list, separated by commas.
 pub(super) fn parse_proxies(text: &str) -> anyhow::Result<Vec<IpNet>> {
     text.split(',').map(str::trim).filter(|proxy| !proxy.is_empty()).map(parse_proxy).collect()

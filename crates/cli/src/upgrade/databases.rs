@@ -10,6 +10,7 @@ use store::{DATABASE_SCHEMA, DataDir, DatabaseUrl, POSTGRES_SCHEMA, StoreError};
 use traffic::VIEWS_SCHEMA;
 
 use super::plan::{DatabasePlan, Plan};
+use crate::doctor::data::check_shared_views;
 use crate::doctor::report::Report;
 use crate::output;
 
@@ -35,6 +36,7 @@ pub(super) async fn check(report: &mut Report, plan: &mut Plan, settings: &Setti
         (None, None) => {}
     }
     match dir {
+        Some(dir) if settings.views_url.is_some() => check_shared_views(report, settings, dir).await,
         Some(dir) if dir.has_views() => {
             check_file(report, plan, VIEWS, &dir.views(), VIEWS_SCHEMA, traffic::pending_views_changes).await;
         }

@@ -12,6 +12,8 @@ use super::{Chart, Link, Section, Shell, count, with_commas};
 pub(crate) struct Readers {
     pub(crate) shell: Shell,
     pub(crate) picker: RangePicker,
+    /// A sentence if page views are late.
+    pub(crate) trouble: Option<String>,
     pub(crate) live: Option<LiveLine>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) chart: Chart,

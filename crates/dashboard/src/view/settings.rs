@@ -107,12 +107,13 @@ pub(crate) struct FindingsForm {
 }
 
 /// How many page views the server has received. Also served alone, so that the page can poll it.
-#[derive(Template)]
+#[derive(Template, Default)]
 #[template(path = "views_received.html")]
 pub(crate) struct ViewsReceived {
     pub(crate) total: u64,
     /// In the last 30 minutes.
     pub(crate) recent: u64,
+    pub(crate) is_unavailable: bool,
 }
 
 impl ViewsReceived {

@@ -22,6 +22,9 @@ mod deletion;
 mod dependencies;
 mod directory;
 mod disk;
+#[allow(dead_code, reason = "some tests of other crates need more")]
+#[path = "../../../traffic/tests/it/engine.rs"]
+mod engine;
 mod files_on_demand;
 mod finding_pages;
 mod findings;
@@ -60,6 +63,7 @@ mod readers;
 mod reports;
 mod retention;
 mod settings;
+mod shared_views;
 mod shares;
 mod signing_in;
 mod site_history;

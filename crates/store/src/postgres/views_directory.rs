@@ -1,14 +1,16 @@
 //! Which server's data directory stores page views.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use traffic::ledger::Ledger;
 
 use super::PostgresStore;
 use super::dedicated::DedicatedReader;
 use crate::coalesced::CoalescedRead;
 use crate::sql::{Backend, Fetch, Query, sql};
-use crate::{Result, ViewsChoice, ViewsDirectory, ViewsHome};
+use crate::{Result, SHARED_VIEWS, ViewsChoice, ViewsDirectory, ViewsHome};
 
 #[async_trait]
 impl ViewsDirectory for PostgresStore {
@@ -16,13 +18,15 @@ impl ViewsDirectory for PostgresStore {
         let claim = match choice {
             ViewsChoice::IfFree => {
                 "INSERT INTO views_home (one, dir) VALUES (true, $1)
-                 ON CONFLICT (one) DO UPDATE SET epoch = excluded.epoch, seen_at = excluded.seen_at
+                 ON CONFLICT (one) DO UPDATE SET seen_at = excluded.seen_at,
+                   epoch = CASE WHEN $1 = $2 THEN views_home.epoch ELSE excluded.epoch END
                    WHERE views_home.dir = $1
                  RETURNING epoch"
             }
             ViewsChoice::Take | ViewsChoice::TakeEmpty => {
                 "INSERT INTO views_home (one, dir) VALUES (true, $1)
-                 ON CONFLICT (one) DO UPDATE SET dir = $1, epoch = excluded.epoch, seen_at = excluded.seen_at
+                 ON CONFLICT (one) DO UPDATE SET dir = $1, seen_at = excluded.seen_at,
+                   epoch = CASE WHEN $1 = $2 AND views_home.dir = $1 THEN views_home.epoch ELSE excluded.epoch END
                  RETURNING epoch"
             }
             ViewsChoice::Leave => {
@@ -30,7 +34,7 @@ impl ViewsDirectory for PostgresStore {
                 return self.home_of_others().await;
             }
         };
-        self.here_if_returned(sql(claim).bind(dir)).await
+        self.here_if_returned(sql(claim).bind(dir).bind(SHARED_VIEWS)).await
     }
 
     async fn renew_views(&self, dir: &str, epoch: i64) -> Result<ViewsHome> {
@@ -55,6 +59,10 @@ impl ViewsDirectory for PostgresStore {
             None => self.home_of_others().await,
         }
     }
+
+    fn views_ledger(&self) -> Option<Arc<dyn Ledger>> {
+        Some(Arc::new(Self::views_ledger(self)))
+    }
 }
 
 /// Reads whether an epoch is the current one. Every group of page views asks.
@@ -78,8 +86,11 @@ impl PostgresStore {
     }
 
     async fn home_of_others(&self) -> Result<ViewsHome> {
-        let silence = "SELECT docwright_now_ms() - seen_at AS silence FROM views_home";
+        let silence = "SELECT docwright_now_ms() - seen_at AS silence, dir FROM views_home";
         let Some(row) = self.row(sql(silence)).await? else { return Ok(ViewsHome::Nowhere) };
+        if row.get::<String>("dir")? == SHARED_VIEWS {
+            return Ok(ViewsHome::Shared);
+        }
         let silence: i64 = row.get("silence")?;
         Ok(ViewsHome::Elsewhere { silent_for: Duration::from_millis(silence.max(0).unsigned_abs()) })
     }

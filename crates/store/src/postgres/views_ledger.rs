@@ -1,6 +1,7 @@
 //! The ledger of page views on PostgreSQL: implements the traits of `traffic::ledger`. One method is a few statements;
 //! `traffic` puts them together to transactions.
 
+mod binding;
 mod days;
 mod intake;
 mod outbox;

@@ -1,8 +1,10 @@
 //! The one data directory stores page views. The lock of the directory keeps other servers away.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use traffic::ledger::Ledger;
 
 use super::SqliteStore;
 use crate::{Result, ViewsChoice, ViewsDirectory, ViewsHome};
@@ -31,5 +33,9 @@ impl ViewsDirectory for SqliteStore {
 
     async fn views_home(&self, _dir: &str) -> Result<ViewsHome> {
         Ok(DECLINED)
+    }
+
+    fn views_ledger(&self) -> Option<Arc<dyn Ledger>> {
+        None
     }
 }

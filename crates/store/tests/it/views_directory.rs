@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::TestClock;
 use jiff::SignedDuration;
-use store::{Store, ViewsChoice, ViewsDirectory, ViewsHome};
+use store::{SHARED_VIEWS, Store, ViewsChoice, ViewsDirectory, ViewsHome};
 
 use crate::every_backend;
 
@@ -96,4 +96,26 @@ async fn the_others_know_since_when_a_server_is_silent() {
     assert_eq!(silence().await, Duration::from_secs(90));
     assert!(is_here(kept.store.renew_views("here", epoch(home)).await.unwrap()));
     assert_eq!(silence().await, Duration::ZERO);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn servers_that_share_page_views_have_the_same_epoch() {
+    let kept = crate::PostgresTest::new().await;
+    let start = async |dir, choice| epoch(kept.store.claim_views(dir, choice).await.unwrap());
+    let in_directory = start("here", ViewsChoice::IfFree).await;
+    assert!(!is_here(kept.store.claim_views(SHARED_VIEWS, ViewsChoice::IfFree).await.unwrap()));
+    let first = start(SHARED_VIEWS, ViewsChoice::TakeEmpty).await;
+    assert!(in_directory < first);
+    for choice in [ViewsChoice::IfFree, ViewsChoice::Take, ViewsChoice::TakeEmpty] {
+        assert_eq!(start(SHARED_VIEWS, choice).await, first);
+    }
+    assert!(kept.store.is_views_epoch(SHARED_VIEWS, first).await.unwrap());
+    assert!(!kept.store.is_views_epoch("here", in_directory).await.unwrap());
+    for dir in ["here", "there"] {
+        assert_eq!(kept.store.views_home(dir).await.unwrap(), ViewsHome::Shared);
+    }
+    let taken_back = start("here", ViewsChoice::TakeEmpty).await;
+    assert!(!kept.store.is_views_epoch(SHARED_VIEWS, first).await.unwrap());
+    assert!(first < taken_back);
 }

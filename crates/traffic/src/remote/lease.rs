@@ -68,7 +68,7 @@ impl Shared {
     /// Ships what waits of a leased project, so that ClickHouse has all of it and nothing is on its way.
     pub(super) async fn ship_leased(&self, lease: &ProjectLease) -> Result<(), Failure> {
         self.resend(lease.project).await?;
-        self.ship_as(Some(lease.project), &lease.token).await
+        self.ship_as(Some(lease.project), &lease.token, Duration::ZERO).await
     }
 
     pub(super) async fn leased_snapshot(&self, lease: &ProjectLease) -> Result<LedgerSnapshot, Failure> {

@@ -37,11 +37,33 @@ pub enum LedgerError {
 }
 
 #[async_trait]
-pub trait LedgerTransaction: Intake + Outbox + Days + Projects {
+pub trait LedgerTransaction: EngineBinding + Intake + Outbox + Days + Projects {
     /// The database's clock at the beginning of the transaction.
     fn now(&self) -> i64;
 
     async fn commit(self: Box<Self>) -> Result<(), LedgerError>;
+}
+
+/// The id that the ledger and its database in ClickHouse share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    pub id: String,
+    /// Whether ClickHouse got the id.
+    pub is_bound: bool,
+}
+
+/// Records which database in ClickHouse belongs to the ledger.
+#[async_trait]
+pub trait EngineBinding: Send {
+    /// Locks the binding and returns it. The first call creates it.
+    async fn lock_binding(&mut self, new_id: &str) -> Result<Binding, LedgerError>;
+
+    /// Records that ClickHouse has the id. Projects get higher numbers than `last_project` from now on: a database that
+    /// was restored from a backup would give a new project the views of another one.
+    async fn set_bound(&mut self, last_project: i64) -> Result<(), LedgerError>;
+
+    /// Changes the id, and forgets the days of a database that was lost.
+    async fn begin_anew(&mut self, new_id: &str) -> Result<(), LedgerError>;
 }
 
 /// A project that gets views.
@@ -124,6 +146,8 @@ pub struct ShipmentScope<'a> {
     /// The lease of the caller; blocks of projects that others lease stay.
     pub lease: &'a str,
     pub max_events: u64,
+    /// Ships nothing unless a block has waited for so long.
+    pub min_age_ms: i64,
 }
 
 /// Ships what was taken.

@@ -11,7 +11,7 @@ use crate::views::{Failure, Unavailable};
 /// The oldest version that deduplicates rollups by token.
 const MIN_VERSION: (u32, u32) = (25, 3);
 pub(super) const TABLES: [&str; 4] = ["views", "views_daily", "views_hourly", "views_names"];
-const MIGRATIONS: &[fn(&Dialect) -> Vec<String>] = &[first];
+const MIGRATIONS: &[fn(&Dialect) -> Vec<String>] = &[first, second];
 
 /// The forms of a statement on a single server and on a cluster.
 struct Dialect<'a> {
@@ -24,8 +24,8 @@ impl Dialect<'_> {
     }
 
     fn table(&self, name: &str, columns: &str, family: &str, rest: &str) -> String {
-        // Tokens are remembered for 30 days. By default, it is an hour, and a later retry counts twice. A single server
-        // writes rows to the disk before it answers, which is not the default; a cluster has them on a quorum.
+        // 100,000 tokens are remembered, on a cluster for at most 30 days. By default, it is an hour, and a later retry
+        // counts twice. A single server writes rows to the disk before it answers, which is not the default; a cluster has them on a quorum.
         let (engine, window) = match self.cluster {
             None => (
                 family.to_owned(),
@@ -103,12 +103,19 @@ fn first(dialect: &Dialect) -> Vec<String> {
     statements
 }
 
+fn second(dialect: &Dialect) -> Vec<String> {
+    vec![dialect.table("docwright_ledger", "id String", "MergeTree", "ORDER BY id")]
+}
+
 /// Brings the tables up to date. Every statement can be repeated, so two servers may do this at the same time.
 pub(super) async fn prepare(engine: &Engine) -> Result<(), Failure> {
     check_version(engine).await?;
     let dialect = Dialect { cluster: engine.cluster.as_deref() };
-    let versions = dialect.table("docwright_schema", "version UInt32", "MergeTree", "ORDER BY version");
-    engine.execute(versions, &[]).await?;
+    // On a cluster, a statement that creates a table waits for all replicas, even if the table exists.
+    if !has_table(engine, "docwright_schema").await? {
+        let versions = dialect.table("docwright_schema", "version UInt32", "MergeTree", "ORDER BY version");
+        engine.execute(versions, &[]).await?;
+    }
     let found = engine.query("SELECT max(version) FROM docwright_schema".into()).await?;
     let found = Answer::new(&found).u32()? as usize;
     if found > MIGRATIONS.len() {
@@ -125,7 +132,8 @@ pub(super) async fn prepare(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn check_version(engine: &Engine) -> Result<(), Failure> {
+/// Checks the version, and returns it. Creates nothing.
+pub(super) async fn check_version(engine: &Engine) -> Result<String, Failure> {
     let answer = engine.query("SELECT version()".into()).await?;
     let version = Answer::new(&answer).string()?;
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or_default());
@@ -135,7 +143,19 @@ async fn check_version(engine: &Engine) -> Result<(), Failure> {
         let text = format!("ClickHouse {version} is too old: install {major}.{minor} or later");
         return Err(Failure::new(Unavailable(text)));
     }
-    Ok(())
+    Ok(version.to_owned())
+}
+
+/// Whether all tables exist.
+pub(super) async fn has_tables(engine: &Engine) -> Result<bool, Failure> {
+    has_table(engine, "docwright_ledger").await
+}
+
+async fn has_table(engine: &Engine, name: &str) -> Result<bool, Failure> {
+    let tables =
+        format!("SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = '{name}'");
+    let found = engine.query(tables).await?;
+    Ok(Answer::new(&found).u64()? > 0)
 }
 
 #[cfg(test)]

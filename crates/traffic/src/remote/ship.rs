@@ -22,7 +22,7 @@ use crate::event::Kind;
 use crate::range_parts::DAY;
 use crate::views::{Failure, with_cause};
 
-/// No insert is smaller than what this time brings.
+/// No insert is smaller than what this time brings, to all servers together.
 const SHIP_INTERVAL: Duration = Duration::from_secs(1);
 /// Events in one shipment. ClickHouse inserts them as one block.
 const MAX_EVENTS: u64 = 200_000;
@@ -45,7 +45,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let shipped = shared.ship(None).await;
+        let shipped = shared.ship_if_due().await;
         let failed = shared.update_backlog().await.and(shipped).err();
         let was_failing = shared.is_failing.swap(failed.is_some(), Ordering::Relaxed);
         match failed {
@@ -61,17 +61,29 @@ pub(super) async fn run(shared: Arc<Shared>) {
 impl Shared {
     /// Ships what waits, of one project or of all.
     pub(super) async fn ship(&self, project: Option<i64>) -> Result<(), Failure> {
-        self.ship_as(project, "").await
+        self.ship_as(project, "", Duration::ZERO).await
     }
 
-    /// Ships what waits. `lease` is the lease of the project, if the caller has it.
-    pub(super) async fn ship_as(&self, project: Option<i64>, lease: &str) -> Result<(), Failure> {
+    pub(super) async fn ship_if_due(&self) -> Result<(), Failure> {
+        self.ship_as(None, "", SHIP_INTERVAL).await
+    }
+
+    /// Ships what waits, if something has waited for `min_age`. `lease` is the lease of the project, if the caller has
+    /// it.
+    pub(super) async fn ship_as(
+        &self,
+        project: Option<i64>,
+        lease: &str,
+        min_age: Duration,
+    ) -> Result<(), Failure> {
         // While ClickHouse is away, the oldest shipment fails here, and nothing more is frozen.
         self.ready().await?;
         while let Some(token) = transact!(self.ledger, |tx| tx.lease_shipment(LEASE_MS).await)? {
             self.send_leased(&token).await?;
         }
-        while let Some(token) = self.freeze(project, lease).await? {
+        let min_age_ms = i64::try_from(min_age.as_millis()).unwrap_or(i64::MAX);
+        let scope = ShipmentScope { project, lease, max_events: MAX_EVENTS, min_age_ms };
+        while let Some(token) = self.freeze(scope).await? {
             self.send_leased(&token).await?;
         }
         Ok(())
@@ -86,9 +98,8 @@ impl Shared {
         Ok(())
     }
 
-    async fn freeze(&self, project: Option<i64>, lease: &str) -> Result<Option<String>, Failure> {
+    async fn freeze(&self, scope: ShipmentScope<'_>) -> Result<Option<String>, Failure> {
         let token = random_token()?;
-        let scope = ShipmentScope { project, lease, max_events: MAX_EVENTS };
         let frozen = transact!(self.ledger, |tx| tx.freeze(&token, scope, LEASE_MS).await)?;
         Ok(frozen.then_some(token))
     }

@@ -115,8 +115,19 @@ impl RemoteHome {
         self.open_at(url, Limits::default(), remote)
     }
 
+    /// A server that may replace its engine by an empty one.
+    pub(crate) fn server_that_begins_anew(&self, url: &str) -> RemoteViews {
+        let remote = RemoteLimits { in_background: false, ..RemoteLimits::default() };
+        let settings = self.settings(url, Limits::default(), remote);
+        RemoteViews::open(RemoteSettings { may_begin_anew: true, ..settings }).unwrap()
+    }
+
     fn open_at(&self, url: &str, limits: Limits, remote: RemoteLimits) -> RemoteViews {
-        let settings = RemoteSettings {
+        RemoteViews::open(self.settings(url, limits, remote)).unwrap()
+    }
+
+    fn settings(&self, url: &str, limits: Limits, remote: RemoteLimits) -> RemoteSettings {
+        RemoteSettings {
             ledger: Arc::new(self.store.views_ledger()),
             url: url.parse().unwrap(),
             cluster: None,
@@ -125,8 +136,8 @@ impl RemoteHome {
             limits,
             remote,
             ranges: AddressRanges::shipped(),
-        };
-        RemoteViews::open(settings).unwrap()
+            may_begin_anew: false,
+        }
     }
 
     /// A server that ships only when a test tells it to.

@@ -5,12 +5,12 @@ mod kills;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::{Clock, TestClock};
+use base::TestClock;
 use jiff::SignedDuration;
 use tempfile::TempDir;
 use traffic::{
-    Class, Event, FilePart, IngestError, Interval, Lag, Limits, ListQuery, Progress, Range, RawEvent,
-    Receipt, RemoteLimits, RemoteViews, Reports, SeriesError, Views,
+    Class, Event, Failure, FilePart, IngestError, Interval, Lag, Limits, ListQuery, Progress, Range,
+    RawEvent, Receipt, RemoteLimits, RemoteViews, Reports, SeriesError, Views,
 };
 
 use crate::backend::RemoteHome;
@@ -96,7 +96,8 @@ async fn ids_expire_in_two_tables() {
 #[tokio::test]
 #[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
 async fn views_are_taken_while_the_engine_is_away_up_to_a_bound() {
-    let mut away = Breakable::new(clock()).await;
+    let clock = clock();
+    let mut away = Breakable::new(clock.clone()).await;
     let remote = RemoteLimits { max_waiting: 5, in_background: false };
     let views = away.home.server(Limits::default(), remote);
     views.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
@@ -110,8 +111,10 @@ async fn views_are_taken_while_the_engine_is_away_up_to_a_bound() {
     let failure = views.series("acme", &Range::default(), Interval::Day, None).await.unwrap_err();
     assert!(matches!(failure, SeriesError::Failed(failure) if failure.is_unavailable()));
     assert!(began.elapsed() < Duration::from_secs(5), "a report hung");
-    let Lag { waiting_events, oldest } = views.health().await.unwrap();
-    assert_eq!((waiting_events, oldest), (2, Some(clock().now().as_millisecond())));
+    clock.advance(SignedDuration::from_secs(90));
+    let lag = views.health().await.unwrap();
+    let expected = Lag { waiting_events: 2, oldest_age: Some(Duration::from_secs(90)), engine_is_away: true };
+    assert_eq!(lag, expected);
     views.ingest("acme", vec![view("/c", FIREFOX); 3]).await.unwrap();
     let refused = views.ingest("acme", vec![view("/d", FIREFOX)]).await;
     assert!(matches!(refused, Err(IngestError::Busy)), "{refused:?}");
@@ -203,4 +206,71 @@ async fn a_deleted_project_leaves_nothing_in_either_database() {
     views.run_maintenance().await.unwrap();
     assert_eq!(home.database.sql("SELECT count(*) FROM views_purges"), "0");
     assert_eq!(all(&views, "globex").await.totals.human, 2);
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn another_database_is_refused() {
+    #[track_caller]
+    fn refused(checked: Result<(), Failure>, sentence: &str) {
+        let failure = checked.unwrap_err();
+        assert!(failure.is_unavailable() && format!("{failure:?}").contains(sentence), "{failure:?}");
+    }
+    let clock = clock();
+    let (home, other) = (RemoteHome::new(clock.clone()).await, RemoteHome::new(clock).await);
+    let empty = EngineDatabase::create();
+    home.quiet_server().check().await.unwrap();
+    other.quiet_server().check().await.unwrap();
+    let mistaken = home.server_at(&other.engine.url());
+    refused(mistaken.check().await, "belongs to another installation");
+    // The view waits, and is in neither database.
+    mistaken.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    refused(mistaken.ship().await, "belongs to another installation");
+    refused(home.server_at(&empty.url()).check().await, "it was emptied, or it is another one");
+    let forced = home.server_that_begins_anew(&other.engine.url());
+    refused(forced.check().await, "belongs to another installation");
+    assert_eq!(other.engine.sql("SELECT count() FROM views"), "0");
+
+    let anew = home.server_that_begins_anew(&empty.url());
+    assert_eq!(all(&anew, "acme").await.totals.human, 1);
+    refused(home.quiet_server().check().await, "belongs to another installation");
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn servers_that_ship_every_second_insert_once_a_second() {
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    let (one, other) = (home.quiet_server(), home.quiet_server());
+    let shipped = || home.engine.sql("SELECT count() FROM views");
+    one.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
+    one.ship_if_due().await.unwrap();
+    assert_eq!(shipped(), "0");
+    clock.advance(SignedDuration::from_secs(1));
+    other.ingest("acme", vec![view("/b", FIREFOX)]).await.unwrap();
+    other.ship_if_due().await.unwrap();
+    assert_eq!(shipped(), "2", "one insert has both");
+    one.ingest("acme", vec![view("/c", FIREFOX)]).await.unwrap();
+    one.ship_if_due().await.unwrap();
+    assert_eq!(shipped(), "2");
+}
+
+/// A ledger that was restored from an older backup has not the projects that ClickHouse has.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_new_project_never_gets_the_views_of_another_one() {
+    let home = RemoteHome::new(clock()).await;
+    let before = home.quiet_server();
+    for project in ["acme", "globex"] {
+        before.ingest(project, vec![view("/private", FIREFOX)]).await.unwrap();
+    }
+    before.ship().await.unwrap();
+    home.database.sql("DELETE FROM views_projects; ALTER SEQUENCE views_projects_id_seq RESTART");
+
+    let restored = home.quiet_server();
+    restored.check().await.unwrap();
+    for project in ["initech", "umbrella"] {
+        restored.ingest(project, vec![view("/public", FIREFOX)]).await.unwrap();
+        assert_eq!(all(&restored, project).await.pages, [page("/public", 1, 0)]);
+    }
 }

@@ -180,7 +180,7 @@ fn settings(text: &str) -> Settings {
             text,
             "<script defer src=\"https://dw.kettle.example/js/docwright.js\" data-project=\"kettle-docs\"></script>",
         ),
-        views_received: ViewsReceived { total: 40_219, recent: 12 },
+        views_received: ViewsReceived { total: 40_219, recent: 12, is_unavailable: false },
         is_owner: true,
         message: Some(FormMessage::error(SettingsForm::Repository, text_or(text, "The token can't push."))),
     }

@@ -26,6 +26,9 @@ impl Outbox for LedgerWork {
         scope: ShipmentScope<'_>,
         lease_ms: i64,
     ) -> Result<bool, LedgerError> {
+        if scope.min_age_ms > 0 && !self.has_waited(scope.min_age_ms).await? {
+            return Ok(false);
+        }
         let found = self.waiting_blocks(scope).await?;
         let mut projects: Vec<i64> = found.iter().map(|(_, project)| *project).collect();
         projects.sort_unstable();
@@ -105,6 +108,14 @@ impl Outbox for LedgerWork {
 }
 
 impl LedgerWork {
+    /// Whether the first block that waits was received so long ago.
+    async fn has_waited(&mut self, age_ms: i64) -> Result<bool, LedgerError> {
+        let first = "SELECT received FROM views_outbox WHERE shipment IS NULL ORDER BY n LIMIT 1";
+        let first: Option<i64> =
+            sqlx::query_scalar(first).fetch_optional(&mut *self.tx).await.map_err(ledger_error)?;
+        Ok(first.is_some_and(|received| received <= self.now - age_ms))
+    }
+
     /// Locks blocks that wait, and returns their numbers and projects. Other servers skip them.
     async fn waiting_blocks(&mut self, scope: ShipmentScope<'_>) -> Result<Vec<(i64, i64)>, LedgerError> {
         let select = "SELECT n, project, events FROM views_outbox AS waiting

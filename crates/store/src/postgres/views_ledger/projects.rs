@@ -47,11 +47,13 @@ impl Projects for LedgerWork {
     }
 
     async fn next_generation(&mut self, project: i64, day: i64) -> Result<i64, LedgerError> {
+        // At least the seconds since 1970: a database that was restored from a backup would use a number again.
         let next =
-            "INSERT INTO views_days AS kept (project, day, last_generation, dirty) VALUES ($1, $2, 1, true)
-            ON CONFLICT (project, day) DO UPDATE SET last_generation = kept.last_generation + 1, dirty = true
+            "INSERT INTO views_days AS kept (project, day, last_generation, dirty) VALUES ($1, $2, $3, true)
+            ON CONFLICT (project, day) DO UPDATE
+                SET last_generation = greatest(kept.last_generation + 1, excluded.last_generation), dirty = true
             RETURNING last_generation";
-        let next = sqlx::query_scalar(next).bind(project).bind(day);
+        let next = sqlx::query_scalar(next).bind(project).bind(day).bind(self.now / 1000);
         next.fetch_one(&mut *self.tx).await.map_err(ledger_error)
     }
 
@@ -153,7 +155,10 @@ impl Projects for LedgerWork {
 }
 
 impl LedgerWork {
-    async fn run(&mut self, statement: Query<'_, sqlx::Postgres, PgArguments>) -> Result<(), LedgerError> {
+    pub(super) async fn run(
+        &mut self,
+        statement: Query<'_, sqlx::Postgres, PgArguments>,
+    ) -> Result<(), LedgerError> {
         statement.execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
     }
 }

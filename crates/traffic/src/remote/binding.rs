@@ -1,0 +1,94 @@
+//! Binds the ledger to one database in ClickHouse.
+//!
+//! The ledger knows which ids count and what was shipped. With another database, or with one that was emptied, views
+//! would be split or missing without a word. So both have the same random id, and nothing is read or shipped otherwise.
+
+use super::Shared;
+use super::engine::insert_settings;
+use super::ledger::Binding;
+use super::rows::Answer;
+use super::schema::TABLES;
+use super::ship::random_token;
+use super::transaction::transact;
+use crate::views::{Failure, Unavailable};
+
+const EMPTY: &str = "the ClickHouse database has no page views of this installation: it was emptied, or it is another one. Name the right one in views_url, or restore it from a backup. To give up the page views that it had, start one server with --page-views yes --force";
+const FOREIGN: &str = "the ClickHouse database belongs to another installation of Docwright, or was given up with --force. Name this installation's own database in views_url";
+
+impl Shared {
+    /// Fails unless ClickHouse has the ledger's id. Gives it to a database that is empty at the first start. The
+    /// binding is locked meanwhile, so two servers never choose two databases.
+    pub(super) async fn bind(&self) -> Result<(), Failure> {
+        let new_id = random_token()?;
+        transact!(self.ledger, |tx| {
+            let mut binding = tx.lock_binding(&new_id).await?;
+            let found = match self.found_ids().await {
+                Ok(found) => found,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let begins_anew = found.is_empty() && binding.is_bound && self.may_begin_anew;
+            if begins_anew {
+                binding = Binding { id: new_id.clone(), is_bound: false };
+            }
+            if let Err(failure) = self.give_id(&binding, &found).await {
+                return Ok(Err(failure));
+            }
+            if begins_anew {
+                tx.begin_anew(&new_id).await?;
+            }
+            let used = match self.last_project().await {
+                Ok(used) => used,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            tx.set_bound(used).await?;
+            Ok(Ok(()))
+        })?
+    }
+
+    /// Like [`Self::bind`], but changes nothing.
+    pub(super) async fn check_binding(&self) -> Result<(), Failure> {
+        let mut tx = self.ledger.begin().await?;
+        // Not committed.
+        let binding = tx.lock_binding("").await?;
+        match self.found_ids().await? {
+            found if found.is_empty() && binding.is_bound => Err(Failure::new(Unavailable(EMPTY.into()))),
+            found if found.iter().any(|id| *id != binding.id) => {
+                Err(Failure::new(Unavailable(FOREIGN.into())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn give_id(&self, binding: &Binding, found: &[String]) -> Result<(), Failure> {
+        match found {
+            [] if binding.is_bound => Err(Failure::new(Unavailable(EMPTY.into()))),
+            [] => {
+                let insert = format!("INSERT INTO docwright_ledger VALUES ('{}')", binding.id);
+                let settings = insert_settings(&binding.id, self.engine.cluster.is_some());
+                Ok(self.engine.execute(insert, &settings).await?)
+            }
+            found if found.iter().all(|id| *id == binding.id) => Ok(()),
+            _ => Err(Failure::new(Unavailable(FOREIGN.into()))),
+        }
+    }
+
+    /// The highest project number that ClickHouse has views of.
+    async fn last_project(&self) -> Result<i64, Failure> {
+        let mut last = 0;
+        for table in TABLES {
+            let answer = self.engine.query(format!("SELECT max(project) FROM {table}")).await?;
+            last = last.max(i64::try_from(Answer::new(&answer).u64()?).unwrap_or(i64::MAX));
+        }
+        Ok(last)
+    }
+
+    async fn found_ids(&self) -> Result<Vec<String>, Failure> {
+        let answer = self.engine.query("SELECT DISTINCT id FROM docwright_ledger LIMIT 2".into()).await?;
+        let mut answer = Answer::new(&answer);
+        let mut ids = Vec::new();
+        while !answer.is_empty() {
+            ids.push(answer.string()?.to_owned());
+        }
+        Ok(ids)
+    }
+}
