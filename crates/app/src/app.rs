@@ -249,6 +249,9 @@ impl Admin {
             Some(_) => DataDir::at(&settings.data),
             None => DataDir::find_installation(&settings.data)?,
         };
+        if settings.database_url.is_none() {
+            dir.refuse_moved()?;
+        }
         let store = open_beside(settings, &dir, Schema::Existing, clock.clone()).await?;
         Ok(Self::new(store, &dir, settings, clock))
     }

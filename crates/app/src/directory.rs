@@ -22,7 +22,9 @@ const VIEWS_IN_DIRECTORY: &str = "the page views of this installation are in the
 /// Creates the directory if there is none, but no new installation where one was.
 pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
     if settings.database_url.is_none() {
-        DataDir::at(&settings.data).refuse_missing_database()?;
+        let dir = DataDir::at(&settings.data);
+        dir.refuse_missing_database()?;
+        dir.refuse_moved()?;
     }
     DataDir::open(&settings.data)
 }

@@ -58,6 +58,10 @@ pub enum OpenError {
         "the database {path} has a -wal file without a -shm file, as after a restore, so it cannot be read without changing it. Start the server once"
     )]
     Unrecovered { path: String },
+    #[error(
+        "an installation was moved to the database {path} only in part. Run the same `docwright move` again to continue, or create an empty database"
+    )]
+    Incomplete { path: String },
     #[error("the database {path} cannot be opened: {source}")]
     Unusable { path: String, source: sqlx::Error },
 }

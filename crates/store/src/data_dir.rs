@@ -51,6 +51,14 @@ pub enum DataDirError {
         "{0} lacks page views that another server stored since. Stop that server, copy its views.db to here, and start again; to give up the later page views, add `--force`"
     )]
     ViewsOutdated(PathBuf),
+    #[error(
+        "this installation was moved to PostgreSQL ({to}) at {at}: set DOCWRIGHT_DATABASE_URL. To go back to SQLite without anything that happened since then, delete {}", .marker.display()
+    )]
+    Moved { to: String, at: String, marker: PathBuf },
+    #[error(
+        "a move of this installation to PostgreSQL ({to}) was interrupted: run the same `docwright move` again. To stay on SQLite, delete {}, and drop that database", .marker.display()
+    )]
+    MoveInterrupted { to: String, marker: PathBuf },
 }
 
 #[derive(Debug, Clone)]
@@ -283,7 +291,7 @@ fn log_index_of(database: &Path) -> PathBuf {
 }
 
 /// After a power cut the file is complete or missing.
-fn write_durably(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_durably(path: &Path, text: &str) -> std::io::Result<()> {
     let draft = path.with_extension("new");
     let mut file = File::create(&draft)?;
     file.write_all(text.as_bytes())?;

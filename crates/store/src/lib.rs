@@ -17,6 +17,7 @@ mod findings;
 mod id;
 mod job;
 mod key;
+mod move_marker;
 mod name;
 mod note;
 mod people;
@@ -33,6 +34,7 @@ mod sqlite;
 mod suspects;
 mod sweep;
 mod terms;
+mod transfer;
 mod upkeep;
 mod views_directory;
 
@@ -59,6 +61,7 @@ pub use job::{
     Archived, Event, Filter, Job, JobCounts, JobStore, NewEvent, NewJob, Page, PullFilter, Status,
 };
 pub use key::{Allow, AllowError, ApiKey, Expiry, KeyRef, KeyText, NewKey, Scope};
+pub use move_marker::MoveMarker;
 pub use name::{is_invisible, parse_name};
 pub use note::{Activity, Note};
 pub use people::{
@@ -79,6 +82,7 @@ pub use sqlite::SqliteStore;
 pub use suspects::{MAX_DEATHS, MAX_LOOKUP_DEATHS, MAX_SUSPECT_WAIT, MIN_WORKER_AGE};
 pub use sweep::{Sweep, Sweeps};
 pub use terms::{IdempotencyKey, Limit, Rates, Receipt, Render, Terms, Usage};
+pub use transfer::{CopiedTable, Transfer, TransferError, TransferPlan, TransferState};
 pub use upkeep::Upkeep;
 pub use views_directory::{SHARED_VIEWS, ViewsChoice, ViewsDirectory, ViewsHome};
 

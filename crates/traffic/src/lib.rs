@@ -12,6 +12,7 @@ mod bloom_filter;
 mod cache;
 mod cells;
 mod classify;
+mod comparison;
 mod distinct_readers;
 mod encoding;
 mod event;
@@ -44,6 +45,7 @@ pub use accept::prefers_markdown;
 pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
+pub use comparison::{Difference, compare_reports};
 pub use event::{Event, Kind, RawEvent, Rejection, parse_event};
 pub use glob::{BadGlob, PathGlob};
 pub use interval::Interval;
@@ -54,7 +56,10 @@ pub use pages::OTHER_PAGES;
 pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use ranges::{AddressRanges, BadRangeFile, RangeList, RangeSource, Verification, check_range_file};
-pub use remote::{Inspection, RemoteLimits, RemoteSettings, RemoteViews, ViewsUrl, ledger};
+pub use remote::{
+    Inspection, RemoteLimits, RemoteSettings, RemoteViews, TransferredPart, ViewsToMove, ViewsTransfer, ViewsUrl,
+    has_page_views, ledger,
+};
 pub use reports::{
     AgentCount, Agents, AiReferrals, DayCounts, Live, MAX_PATHS, MissingPath, NotFound, PathCounts, PathDays,
     PathDaysQuery, Point, ReclassifyProgress, Redirected, Referrers, RemovalProgress, Reports, Series,

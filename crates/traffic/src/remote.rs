@@ -28,6 +28,7 @@ mod snapshot;
 mod sql;
 mod take;
 mod transaction;
+mod transfer;
 mod url;
 mod visitors;
 
@@ -53,6 +54,7 @@ use ledger::Ledger;
 use name_folds::NameFolds;
 use take::{Batch, Taker};
 use transaction::transact;
+pub use transfer::{TransferredPart, ViewsToMove, ViewsTransfer, has_page_views};
 pub use url::ViewsUrl;
 
 /// Seven days, including the last millisecond.

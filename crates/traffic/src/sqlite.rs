@@ -8,6 +8,7 @@ mod convert;
 mod count;
 mod day;
 mod event_ids;
+pub(crate) mod export;
 mod forget;
 mod forget_paths;
 mod import_progress;
@@ -46,8 +47,10 @@ use crate::new_page_quota::NewPageQuota;
 use crate::range::Range;
 use crate::range_parts::days_in;
 use crate::ranges::AddressRanges;
+use crate::remote::ViewsToMove;
 use crate::views::{Counts, Failure, FilePart, IngestError, Progress, Receipt, Views, Visitors};
 use crate::visitor_salts::Salts;
+use export::Export;
 use keeper::{Batch, Command, Keeper};
 use project::{ProjectCache, SharedProject};
 use snapshot::Snapshot;
@@ -133,6 +136,18 @@ impl SqliteViews {
         let newest = "SELECT max(at) FROM
             (SELECT max(received) AS at FROM journal UNION ALL SELECT max(last) FROM block)";
         Ok(sqlx::query_scalar(newest).fetch_one(&mut *self.database.reads().acquire().await?).await?)
+    }
+
+    /// What a move of all page views has to copy.
+    pub async fn count_for_move(&self) -> Result<ViewsToMove, Failure> {
+        let export = Export::new(self.database.clone());
+        Ok(ViewsToMove { projects: export.projects().await?.len() as u64, events: export.events().await? })
+    }
+
+    /// Compacts every journal, so that an export has all views in blocks and rollups.
+    pub(crate) async fn prepare_export(&self) -> Result<Export, Failure> {
+        self.run_maintenance().await?;
+        Ok(Export::new(self.database.clone()))
     }
 
     /// Compacts the journal and deletes expired data. The keeper also does this every minute.

@@ -28,7 +28,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 /// The lock for reading and changing the schema.
 const SCHEMA: &[&str] = &["schema"];
 /// A shared lock of all servers that use the database.
-pub(super) const IN_USE: &[&str] = &["in use"];
+pub(crate) const IN_USE: &[&str] = &["in use"];
 
 /// Brings the schema up to date in one transaction.
 pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema) -> Result<(), OpenError> {

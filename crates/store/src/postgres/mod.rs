@@ -31,11 +31,12 @@ use crate::encoding::milliseconds;
 use crate::queue::WAKE_BATCH;
 use crate::sql::{Backend, Common, Connection, Fetch, Query, Row, check_master_key, sql};
 use crate::terms::HOUR;
+use crate::transfer::refuse_incomplete;
 use crate::{Job, JobId, Lease, LeaseLimits, MasterKey, ProjectId, Result, StoreError, WorkerId};
 pub(crate) use create::insert_jobs;
 use dedicated::DedicatedReader;
 pub use inspect::{PostgresInspection, inspect_postgres};
-pub(crate) use migrate::MIGRATIONS;
+pub(crate) use migrate::{IN_USE, MIGRATIONS};
 use notifier::{Listener, Notifier};
 use queue::Attempt;
 pub(crate) use trouble::trouble;
@@ -69,10 +70,39 @@ impl PostgresStore {
         master: MasterKey,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
-        let options = url.options();
+        let mut first = Self::connect_to_migrated(url, schema).await?;
+        refuse_incomplete(&mut first, url).await?;
+        Self::start(first, url, master, clock).await
+    }
+
+    /// Opens a database that an installation is being moved to.
+    pub(crate) async fn open_during_move(
+        url: &DatabaseUrl,
+        master: MasterKey,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let first = Self::connect_to_migrated(url, Schema::MustMatch).await?;
+        Self::start(first, url, master, clock).await
+    }
+
+    /// Connects once, and brings the schema up to date.
+    pub(crate) async fn connect_to_migrated(
+        url: &DatabaseUrl,
+        schema: Schema,
+    ) -> Result<PgConnection, OpenError> {
         let mut first = connect::connect(url).await?;
         migrate::run(&mut first, url, schema).await?;
+        Ok(first)
+    }
+
+    async fn start(
+        first: PgConnection,
+        url: &DatabaseUrl,
+        master: MasterKey,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
+        let options = url.options();
         let listener = Listener::open(&options).await.map_err(unusable)?;
         let _ = first.close().await;
         let pool = pool(options.clone(), clock.clone());

@@ -6,6 +6,7 @@ mod days;
 mod intake;
 mod outbox;
 mod projects;
+mod transfers;
 
 use async_trait::async_trait;
 use sqlx::{PgPool, PgTransaction};

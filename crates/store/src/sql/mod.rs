@@ -39,7 +39,7 @@ use futures_util::future::BoxFuture;
 pub(crate) use connection::{Connection, Database, lock_number};
 use create::{Creates, creates};
 pub(crate) use jobs::job_columns;
-pub(crate) use query::{Query, sql, sql_for};
+pub(crate) use query::{Query, sql, sql_for, without_nul};
 pub(crate) use queue::{QueuedJob, end_if_over, lease_job, queued_columns};
 pub(crate) use reads::Fetch;
 use reads::Reads;

@@ -83,7 +83,7 @@ impl Query {
 }
 
 /// PostgreSQL's text holds any character except NUL.
-pub(super) fn without_nul(text: String) -> String {
+pub(crate) fn without_nul(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 

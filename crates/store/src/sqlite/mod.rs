@@ -65,6 +65,10 @@ impl SqliteStore {
         Ok(store)
     }
 
+    pub(crate) fn reads(&self) -> &ReadPool {
+        self.db.reads()
+    }
+
     fn over(db: Database, clock: Arc<dyn Clock>, master: MasterKey) -> Self {
         let reader = Reader { connections: db.reads().clone(), clock: clock.clone() };
         let common = Common::new(clock.clone(), master, reader.clone());

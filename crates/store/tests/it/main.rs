@@ -24,6 +24,7 @@ mod races;
 mod secrets;
 mod suspects;
 mod sweeps;
+mod transfer;
 mod upkeep;
 mod views_directory;
 

@@ -37,7 +37,7 @@ pub enum LedgerError {
 }
 
 #[async_trait]
-pub trait LedgerTransaction: EngineBinding + Intake + Outbox + Days + Projects {
+pub trait LedgerTransaction: EngineBinding + Intake + Outbox + Days + Projects + Transfers {
     /// The database's clock at the beginning of the transaction.
     fn now(&self) -> i64;
 
@@ -305,4 +305,19 @@ pub trait Projects: Send {
     async fn purge_ids(&mut self, project: i64) -> Result<bool, LedgerError>;
 
     async fn purged(&mut self, project: i64) -> Result<(), LedgerError>;
+}
+
+/// Receives the page views of another store.
+#[async_trait]
+pub trait Transfers: Send {
+    /// Creates a project with this id, unless it exists. `raw_from` is where its raw events begin.
+    async fn create_project(&mut self, id: i64, name: &str, raw_from: i64) -> Result<(), LedgerError>;
+
+    /// Adds event ids with the time of their receipt. No id may occur twice.
+    async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError>;
+
+    /// How far a step of the move is.
+    async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError>;
+
+    async fn save_step(&mut self, step: &str, state: &str) -> Result<(), LedgerError>;
 }

@@ -59,6 +59,26 @@ impl NameFolds {
     }
 }
 
+/// The names of days that got no further ones.
+#[derive(Default)]
+pub(super) struct FullDays(HashMap<NamesDay, HashSet<u64>>);
+
+impl FullDays {
+    pub(super) fn add(&mut self, day: NamesDay, names: &[String]) {
+        self.0.insert(day, names.iter().map(|name| hash(name)).collect());
+    }
+
+    /// Whether the row's name counts as other.
+    pub(super) fn is_folded(&self, project: i64, block: &Block, row: &Row) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let name = RowName::of(project, block, row);
+        let names = name.and_then(|name| Some((self.0.get(&name.day)?, hash(&name.name))));
+        names.is_some_and(|(names, hash)| !names.contains(&hash))
+    }
+}
+
 fn hash(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

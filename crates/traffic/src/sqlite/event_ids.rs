@@ -141,6 +141,14 @@ impl Page {
     }
 }
 
+/// The ids of a page, with the time of their receipt.
+pub(super) fn page_entries(page: &[u8], day: i64) -> impl Iterator<Item = (Hash, i64)> {
+    page.as_chunks::<ENTRY_BYTES>().0.iter().filter_map(move |entry| {
+        let millisecond = entry.last_chunk().copied().map(u32::from_le_bytes)?;
+        Some((entry.first_chunk().copied()?, day * DAY + i64::from(millisecond)))
+    })
+}
+
 /// Writes ids to the segments of their days. Returns each new segment with the id of the one that it
 /// replaces, if any.
 pub(super) async fn write(

@@ -17,6 +17,7 @@ mod recount;
 mod remote;
 mod retention;
 mod sqlite;
+mod transfer;
 mod user_agents;
 mod verification;
 mod views;

@@ -1,0 +1,55 @@
+//! Receives the page views of a data directory.
+
+use async_trait::async_trait;
+use traffic::ledger::{IdHash, LedgerError, Transfers};
+
+use super::{LedgerWork, ledger_error};
+use crate::transfer::{save_step, step_state};
+
+#[async_trait]
+impl Transfers for LedgerWork {
+    async fn create_project(&mut self, id: i64, name: &str, raw_from: i64) -> Result<(), LedgerError> {
+        let create =
+            "INSERT INTO views_projects (id, name, raw_from) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3)
+            ON CONFLICT DO NOTHING";
+        let create = sqlx::query(create).bind(id).bind(name).bind(raw_from).execute(&mut *self.tx);
+        create.await.map_err(ledger_error)?;
+        // Later projects get other numbers, also than projects that were deleted.
+        let next = "SELECT setval(sequence, greatest($1, nextval(sequence)))
+            FROM (SELECT pg_get_serial_sequence('views_projects', 'id')::regclass AS sequence) AS numbers";
+        sqlx::query(next).bind(id).execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
+    }
+
+    async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError> {
+        let is_b = sqlx::query_scalar("SELECT is_b FROM views_ids_current");
+        let is_b: bool = is_b.fetch_one(&mut *self.tx).await.map_err(ledger_error)?;
+        let (hashes, received): (Vec<Vec<u8>>, Vec<i64>) =
+            ids.iter().map(|(hash, received)| (hash.to_vec(), *received)).unzip();
+        let add =
+            sqlx::query(if is_b { ADD_TO_B } else { ADD_TO_A }).bind(project).bind(hashes).bind(received);
+        add.execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
+    }
+
+    async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError> {
+        step_state(&mut self.tx, step).await.map_err(ledger_error)
+    }
+
+    async fn save_step(&mut self, step: &str, state: &str) -> Result<(), LedgerError> {
+        save_step(&mut self.tx, step, state).await.map_err(ledger_error)
+    }
+}
+
+macro_rules! add_to {
+    ($table:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " AS kept (project, id, received)
+            SELECT $1, sent.id, sent.received FROM unnest($2::bytea[], $3::bigint[]) AS sent (id, received)
+            ON CONFLICT (project, id) DO UPDATE SET received = greatest(kept.received, excluded.received)"
+        )
+    };
+}
+
+const ADD_TO_A: &str = add_to!("views_ids_a");
+const ADD_TO_B: &str = add_to!("views_ids_b");

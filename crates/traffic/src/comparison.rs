@@ -1,0 +1,194 @@
+//! Asks two backends the same random questions.
+
+use std::fmt::{self, Debug, Display};
+
+use crate::interval::Interval;
+use crate::list_query::{ListQuery, Sort};
+use crate::range::Range;
+use crate::range_parts::{DAY, HOUR};
+use crate::reports::{PathDaysQuery, Reports, SeriesError};
+use crate::views::{Failure, Views};
+
+/// Pages that questions are about.
+const MAX_PAGES: u32 = 200;
+const MAX_ANSWER_CHARS: usize = 300;
+const INTERVALS: [Interval; 4] = [Interval::Hour, Interval::Day, Interval::Week, Interval::Month];
+
+/// A question that two backends answer differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    question: String,
+    old: String,
+    new: String,
+}
+
+impl Difference {
+    pub(crate) fn new(question: String, old: impl Debug, new: impl Debug) -> Self {
+        let short = |answer: String| answer.chars().take(MAX_ANSWER_CHARS).collect();
+        Self { question, old: short(format!("{old:?}")), new: short(format!("{new:?}")) }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} before, {} after", self.question, self.old, self.new)
+    }
+}
+
+/// A backend of both traits.
+pub trait Backend: Views + Reports {}
+
+impl<B: Views + Reports> Backend for B {}
+
+/// Asks both about a project, and returns the first difference.
+pub async fn compare_reports(
+    old: &dyn Backend,
+    new: &dyn Backend,
+    project: &str,
+    questions: u32,
+    seed: u64,
+) -> Result<Option<Difference>, Failure> {
+    let mut random = Random(seed);
+    let everything = Range::default();
+    let Some(subject) = Subject::of(old, project).await? else {
+        let (old, new) = (
+            old.count(project, &everything, &ListQuery::new(1, 0)).await?,
+            new.count(project, &everything, &ListQuery::new(1, 0)).await?,
+        );
+        let question = format!("{project}: count of everything");
+        return Ok((old != new).then(|| Difference::new(question, old, new)));
+    };
+    for number in 0..questions {
+        let difference = subject.ask(old, new, number, &mut random).await?;
+        if difference.is_some() {
+            return Ok(difference);
+        }
+    }
+    Ok(None)
+}
+
+/// What questions of a project are about.
+struct Subject<'p> {
+    project: &'p str,
+    pages: Vec<String>,
+    /// From the first to after the last day with reads.
+    span: (i64, i64),
+}
+
+/// Compares the answers of both backends to one question.
+macro_rules! compare {
+    ($old:expr, $new:expr, $question:expr, |$backend:ident| $ask:expr) => {{
+        let ask = async |$backend: &dyn Backend| $ask.await;
+        let (old, new) = (ask($old).await?, ask($new).await?);
+        Ok((old != new).then(|| Difference::new($question, old, new)))
+    }};
+}
+
+impl<'p> Subject<'p> {
+    async fn of(old: &dyn Backend, project: &'p str) -> Result<Option<Self>, Failure> {
+        let counts = old.count(project, &Range::default(), &ListQuery::new(MAX_PAGES, 0)).await?;
+        let months = series(old, project, &Range::default(), Interval::Month, None).await?;
+        let points = months.map(|series| series.points).unwrap_or_default();
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(None) };
+        let pages = counts.pages.into_iter().map(|page| page.path).collect();
+        Ok(Some(Self { project, pages, span: (first.at - DAY, last.at + 32 * DAY) }))
+    }
+
+    async fn ask(
+        &self,
+        old: &dyn Backend,
+        new: &dyn Backend,
+        number: u32,
+        random: &mut Random,
+    ) -> Result<Option<Difference>, Failure> {
+        let (project, range, query) = (self.project, self.range(random), self.query(random));
+        let asked = |what: &str| format!("{project}: {what} in {range:?} with {query:?}");
+        match number % 8 {
+            0 => compare!(old, new, asked("count"), |of| of.count(project, &range, &query)),
+            1 => compare!(old, new, asked("visitors"), |of| of.visitors(project, &range, &query)),
+            2 => {
+                let (interval, path) = (random.pick(&INTERVALS), query.path.as_deref());
+                let question = format!("{project}: series by {interval:?} of {path:?} in {range:?}");
+                compare!(old, new, question, |of| series(of, project, &range, interval, path))
+            }
+            3 => compare!(old, new, asked("agents"), |of| of.agents(project, &range, &query)),
+            4 => compare!(old, new, asked("referrers"), |of| of.referrers(project, &range, &query)),
+            5 => compare!(old, new, asked("not found"), |of| of.not_found(project, &range, &query)),
+            6 => compare!(old, new, asked("redirected"), |of| of.redirected(project, &range, &query)),
+            _ => {
+                let paths: Vec<String> = (0..random.below(5)).filter_map(|_| self.page(random)).collect();
+                let query = PathDaysQuery { paths: &paths, with_visitors: random.below(2) == 0 };
+                let question = format!("{project}: days of {paths:?} in {range:?}");
+                compare!(old, new, question, |of| of.path_days(project, &range, &query))
+            }
+        }
+    }
+
+    /// Ends are open, at full days, at full hours, or at any millisecond.
+    fn range(&self, random: &mut Random) -> Range {
+        let (first, last) = self.span;
+        let mut end = || {
+            let at = first + random.below((last - first).unsigned_abs()).cast_signed();
+            match random.below(6) {
+                0 => None,
+                1 | 2 => Some(at.div_euclid(DAY) * DAY),
+                3 => Some(at.div_euclid(HOUR) * HOUR),
+                _ => Some(at),
+            }
+        };
+        let (from, to) = (end(), end());
+        // One of both orders is a range.
+        Range::new(from, to).or_else(|_| Range::new(to, from)).unwrap_or_default()
+    }
+
+    fn query(&self, random: &mut Random) -> ListQuery {
+        let path = self.page(random).filter(|_| random.below(3) == 0);
+        ListQuery {
+            limit: random.below(60) as u32,
+            offset: if random.below(3) == 0 { random.below(20) } else { 0 },
+            sort: random.pick(&[Sort::Total, Sort::Human, Sort::Ai, Sort::Path]),
+            path,
+        }
+    }
+
+    fn page(&self, random: &mut Random) -> Option<String> {
+        let last = self.pages.len().checked_sub(1)?;
+        self.pages.get(random.below(last as u64 + 1) as usize).cloned()
+    }
+}
+
+/// A series, or `None` if it has too many points.
+async fn series(
+    of: &dyn Backend,
+    project: &str,
+    range: &Range,
+    interval: Interval,
+    path: Option<&str>,
+) -> Result<Option<crate::reports::Series>, Failure> {
+    match of.series(project, range, interval, path).await {
+        Ok(series) => Ok(Some(series)),
+        Err(SeriesError::TooManyPoints { .. }) => Ok(None),
+        Err(SeriesError::Failed(failure)) => Err(failure),
+    }
+}
+
+/// SplitMix64: the same seed asks the same questions.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
