@@ -9,6 +9,7 @@ mod import;
 mod job;
 mod key;
 mod model;
+mod move_installation;
 mod project;
 mod pull;
 mod ranges;
@@ -35,6 +36,7 @@ pub(crate) use job::{
 };
 pub(crate) use key::{CreateKey, KeyCommand, RevokeKey};
 pub(crate) use model::{ListModels, ModelCommand, ModelKey, TestModel};
+pub(crate) use move_installation::Move;
 pub(crate) use project::{
     CreateProject, DeleteProject, ProjectChanges, ProjectCommand, ProjectHook, UpdateProject, ViewProject,
 };
@@ -171,6 +173,9 @@ pub(crate) enum Command {
     /// Verify a backup, then restore it into a data directory
     #[command(after_help = backup::RESTORE_HELP)]
     Restore(Restore),
+    /// Move an installation from SQLite to PostgreSQL, while its server is stopped
+    #[command(after_help = move_installation::HELP)]
+    Move(Move),
     /// Print a completion script for your shell: docwright completions bash
     Completions(Completions),
     /// Print the manual as one page, or write one page for each command

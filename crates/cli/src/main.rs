@@ -14,6 +14,7 @@ mod eval;
 mod log;
 mod manual;
 mod model;
+mod move_installation;
 mod output;
 mod ranges;
 mod serve;
@@ -97,6 +98,7 @@ async fn run_command(sources: &Sources, command: Command) -> anyhow::Result<Exit
         Command::Upgrade(args) => return upgrade::run(sources, args).await,
         Command::Backup(args) => backup::run(sources, args).await?,
         Command::Restore(args) => backup::restore::run(sources, args).await?,
+        Command::Move(args) => move_installation::run(sources, args).await?,
         Command::Completions(args) => manual::completions(&args)?,
         Command::Man(args) => manual::man(&args)?,
     }

@@ -60,6 +60,11 @@ pub(super) async fn check_database(report: &mut Report, settings: &Settings, dir
             "`docwright serve` or the first `docwright project create` creates it",
         );
     }
+    if settings.database_url.is_none()
+        && let Err(moved) = dir.refuse_moved()
+    {
+        return report.fail("database", moved.to_string(), CHECK_AGAIN);
+    }
     let key = settings.master_key_file.clone().unwrap_or_else(|| dir.master_key());
     if !key.exists() {
         return; // The check of the master key reports it.
@@ -96,7 +101,9 @@ fn report_open_error(report: &mut Report, error: StoreError, is_locked: bool) {
         StoreError::Secret(SecretError::BadFile { .. } | SecretError::Missing(_) | SecretError::NotNamed) => {
         }
         // These errors say what to do.
-        error @ (StoreError::Open(OpenError::Older { .. } | OpenError::Newer { .. })
+        error @ (StoreError::Open(
+            OpenError::Older { .. } | OpenError::Newer { .. } | OpenError::Incomplete { .. },
+        )
         | StoreError::Secret(SecretError::WrongKey)) => {
             report.fail("database", error.to_string(), CHECK_AGAIN);
         }

@@ -12,6 +12,9 @@ mod cluster;
 mod demo;
 mod directory;
 mod doctor;
+#[allow(dead_code, reason = "no test here kills ClickHouse")]
+#[path = "../../../traffic/tests/it/engine.rs"]
+mod engine;
 mod eval;
 mod exits;
 mod findings;
@@ -26,6 +29,7 @@ mod log;
 mod manual;
 mod model_keys;
 mod models;
+mod moving;
 mod postgres;
 mod pulls;
 mod ranges;
