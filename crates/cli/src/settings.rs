@@ -101,6 +101,13 @@ impl Sources {
         data: &Data,
         flags: &Flags,
     ) -> anyhow::Result<Settings> {
+        let settings = self.merge(command, data, flags)?;
+        settings.server.check().map_err(anyhow::Error::msg)?;
+        Ok(settings)
+    }
+
+    /// Like [`Self::settings`], but settings may contradict each other.
+    pub(crate) fn merge(&self, command: CommandKind, data: &Data, flags: &Flags) -> anyhow::Result<Settings> {
         data.refuse_password_in_database_url()?;
         refuse_password_in_views_url(flags)?;
         let mut settings = Settings::defaults(command);
@@ -116,7 +123,6 @@ impl Sources {
                 }
             }
         }
-        settings.server.check().map_err(anyhow::Error::msg)?;
         Ok(settings)
     }
 

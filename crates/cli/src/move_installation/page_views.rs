@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use base::{ClockGuard, SystemClock};
 use failpoints::with_failpoints;
-use store::{PostgresStore, ViewsChoice, ViewsDirectory, ViewsHome};
+use store::{PostgresStore, SHARED_VIEWS, ViewsChoice, ViewsDirectory, ViewsHome};
 use traffic::{
     AddressRanges, RemoteLimits, RemoteSettings, RemoteViews, SqliteViews, Views, ViewsToMove, ViewsTransfer,
     ViewsUrl, compare_reports,
@@ -44,6 +44,8 @@ pub(super) async fn move_to_clickhouse(
     target: &PostgresStore,
     url: &ViewsUrl,
 ) -> anyhow::Result<MovedViews> {
+    // From now on, a server on the target that isn't connected to ClickHouse doesn't start.
+    claim(target, SHARED_VIEWS).await?;
     let Some(old) = &preparation.views else { return Ok(MovedViews::default()) };
     let clock = Arc::new(SystemClock);
     let new = RemoteViews::open(RemoteSettings {
@@ -56,6 +58,7 @@ pub(super) async fn move_to_clickhouse(
         limits: preparation.settings.views,
         remote: RemoteLimits { in_background: false, ..RemoteLimits::default() },
         ranges: AddressRanges::shipped(),
+        may_begin_anew: false,
     })?;
     let moved = move_and_compare(old, &new, url).await;
     new.close().await;
@@ -118,12 +121,17 @@ pub(super) async fn keep_in_directory(
 ) -> anyhow::Result<MovedViews> {
     let Some(views) = &preparation.views else { return Ok(MovedViews::default()) };
     let id = preparation.dir.id(&preparation.lock)?;
-    let claimed = with_failpoints("move-claim", target.claim_views(&id, ViewsChoice::IfFree)).await?;
+    let epoch = claim(target, &id).await?;
+    with_failpoints("move-epoch", views.set_epoch(epoch)).await?;
+    Ok(MovedViews::default())
+}
+
+async fn claim(target: &PostgresStore, home: &str) -> anyhow::Result<i64> {
+    let claimed = with_failpoints("move-claim", target.claim_views(home, ViewsChoice::IfFree)).await?;
     let ViewsHome::Here { epoch } = claimed else {
         bail!(
             "another server claimed the page views of the new database: stop it, and run this command again"
         );
     };
-    with_failpoints("move-epoch", views.set_epoch(epoch)).await?;
-    Ok(MovedViews::default())
+    Ok(epoch)
 }

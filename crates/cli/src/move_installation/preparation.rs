@@ -17,7 +17,7 @@ use traffic::{AddressRanges, SqliteViews, VIEWS_SCHEMA, Views, ViewsUrl};
 
 use super::urls;
 use crate::args::Move;
-use crate::settings::Sources;
+use crate::settings::{CommandKind, Flags, Sources};
 
 pub(super) struct Preparation {
     pub(super) settings: Settings,
@@ -40,9 +40,9 @@ impl Preparation {
         let url = urls::database_url(sources, args)?;
         let views_url = urls::views_url(sources, args)?;
         let views_cluster = sources.text("views_cluster", None)?;
-        let mut settings = sources.admin_settings(&args.data())?;
+        let mut settings = sources.merge(CommandKind::Admin, &args.data(), &Flags::default())?.server;
         // The installation that is moved is on SQLite, whatever the settings say about the next one.
-        settings.database_url = None;
+        (settings.database_url, settings.views_url, settings.views_cluster) = (None, None, None);
         let dir = DataDir::find_installation(&settings.data)?;
         let lock = dir.lock()?;
         let marker = marker(&dir, &url, views_url.as_ref())?;

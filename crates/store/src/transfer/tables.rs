@@ -54,6 +54,7 @@ const NOT_COPIED: &[(&str, &str)] = &[
     ("workers", "the workers are dead, and a lease without a worker is void"),
     ("docwright_schema", "the schema's version"),
     ("views_home", "the move claims the page views for the data directory"),
+    ("views_engine", "the binding to ClickHouse is made with its first use"),
     ("views_projects", "page views are copied by `traffic`"),
     ("views_purges", "page views"),
     ("views_ids_a", "page views"),
