@@ -26,6 +26,7 @@ mod live_report;
 mod name_counts;
 mod name_reports;
 mod names;
+mod new_name_quota;
 mod new_page_quota;
 mod pages;
 mod path;

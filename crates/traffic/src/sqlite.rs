@@ -43,6 +43,7 @@ use crate::encoding::DamagedData;
 use crate::event::Event;
 use crate::limits::{IngestLimiter, Limits};
 use crate::list_query::ListQuery;
+use crate::new_name_quota::NewNameQuota;
 use crate::new_page_quota::NewPageQuota;
 use crate::range::Range;
 use crate::range_parts::days_in;
@@ -123,6 +124,7 @@ impl SqliteViews {
             event_ids: HashMap::new(),
             salts: Salts::default(),
             quota: NewPageQuota::default(),
+            names: NewNameQuota::default(),
             ranges: Arc::new(ranges),
         };
         tokio::spawn(keeper.run(queue));

@@ -18,6 +18,8 @@ use crate::block::{Block, PathRef, Row};
 use crate::classify::product;
 use crate::event::{Event, Kind};
 use crate::limits::IngestPermit;
+use crate::name_counts::OTHER_NAMES;
+use crate::new_name_quota::{NewNameQuota, NewNames};
 use crate::new_page_quota::{Network, NewPageQuota, quota_per_network};
 use crate::pages::OTHER_PAGES;
 use crate::range_parts::DAY;
@@ -44,6 +46,7 @@ pub(super) struct Taker {
     shared: Arc<Shared>,
     salts: Salts,
     quota: NewPageQuota,
+    names: NewNameQuota,
     known_pages: KnownPages,
 }
 
@@ -53,13 +56,14 @@ struct Pending {
     results: Vec<Result<Receipt, u64>>,
     events: u64,
     new_pages: Vec<(i64, Network, u32)>,
+    new_names: NewNames,
     known: Vec<(LedgerProject, HashSet<String>)>,
 }
 
 impl Taker {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let (quota, known_pages) = (NewPageQuota::default(), KnownPages::default());
-        Self { shared, salts: Salts::default(), quota, known_pages }
+        let (quota, names) = (NewPageQuota::default(), NewNameQuota::default());
+        Self { shared, salts: Salts::default(), quota, names, known_pages: KnownPages::default() }
     }
 
     pub(super) async fn run(mut self, mut batches: mpsc::Receiver<Batch>) {
@@ -78,6 +82,7 @@ impl Taker {
                 for (project, network, pages) in pending.new_pages {
                     self.quota.add(project, network, pages);
                 }
+                self.names.add(pending.new_names);
                 for (project, paths) in pending.known {
                     self.known_pages.add(project, paths);
                 }
@@ -107,6 +112,7 @@ impl Taker {
         let mut tx = self.shared.ledger.begin().await?;
         let today = tx.now().div_euclid(DAY);
         self.quota.set_day(today);
+        self.names.set_day(today);
         self.rotate_salts(&mut *tx, today).await?;
         let mut pending = Pending::default();
         for batches in group.chunk_by(|one, next| one.project == next.project) {
@@ -142,7 +148,8 @@ impl Taker {
             return Ok(());
         }
         let others = self.number_pages(tx, project, &new, pending).await?;
-        let block = self.block(project.id, &new, &others, tx.now().div_euclid(DAY));
+        let today = tx.now().div_euclid(DAY);
+        let block = self.block(project.id, &new, &others, today, &mut pending.new_names);
         let packed = block.encode(&block.rows, COMPRESSION_LEVEL);
         let packed = packed.map_err(|error| LedgerError::Failed(error.to_string()))?;
         pending.events += new.len() as u64;
@@ -229,15 +236,28 @@ impl Taker {
         has_quota
     }
 
-    fn block(&self, project: i64, events: &[&Event], others: &HashSet<String>, today: i64) -> Block {
+    fn block(
+        &self,
+        project: i64,
+        events: &[&Event],
+        others: &HashSet<String>,
+        today: i64,
+        new_names: &mut NewNames,
+    ) -> Block {
         let mut block = Block::default();
         for event in events {
-            let is_other = event.kind == Kind::Read && others.contains(&event.path);
-            let path = if is_other { OTHER_PAGES } else { &event.path };
+            let is_other_page = event.kind == Kind::Read && others.contains(&event.path);
+            let is_other_name = self.names.is_other(project, event, new_names);
+            let path = match (is_other_page, is_other_name) {
+                (true, _) => OTHER_PAGES,
+                (false, true) => OTHER_NAMES,
+                (false, false) => &event.path,
+            };
             let texts = &mut block.texts;
             let path = PathRef::Text(texts.number(path));
             let mut text = |text: &Option<String>| text.as_ref().map_or(0, |text| texts.number(text));
             let (agent, referrer) = (text(&event.user_agent), text(&event.referrer));
+            let referrer = if is_other_name { 0 } else { referrer };
             block.rows.push(Row {
                 at: event.at,
                 path,

@@ -16,6 +16,8 @@ use super::project::{DAY, Project, SharedProject};
 use crate::block::{Block, Hash, PathRef, Read, Row, Texts};
 use crate::classify::product;
 use crate::event::{Event, Kind};
+use crate::name_counts::OTHER_NAMES;
+use crate::new_name_quota::{NewNameQuota, NewNames};
 use crate::new_page_quota::{Network, NewPageQuota, quota_per_network};
 use crate::ranges::AddressRanges;
 use crate::views::{Failure, FilePart, Receipt};
@@ -36,6 +38,7 @@ pub(super) struct PendingIngest {
     ids: HashSet<Hash>,
     /// New pages by the network that added them.
     new_pages: HashMap<Network, u32>,
+    new_names: NewNames,
     /// The number of pages before this group.
     known_pages: usize,
     now: i64,
@@ -57,6 +60,7 @@ pub(super) struct IngestContext<'a> {
     pub(super) salts: &'a Salts,
     pub(super) new_pages: u32,
     pub(super) quota: &'a NewPageQuota,
+    pub(super) names: &'a NewNameQuota,
     pub(super) ranges: &'a AddressRanges,
     pub(super) now: i64,
     /// Event ids received before this cutoff no longer count as duplicates.
@@ -88,6 +92,7 @@ impl IngestContext<'_> {
             memory_bytes: 0,
             ids: HashSet::new(),
             new_pages: HashMap::new(),
+            new_names: NewNames::default(),
             known_pages,
             now: self.now,
         };
@@ -118,8 +123,14 @@ impl IngestContext<'_> {
                 if hash.is_some_and(|hash| known.contains(&hash) || !pending.ids.insert(hash)) {
                     receipt.duplicates += 1;
                 } else {
-                    let path = self.path(&mut project, &mut pending.new_pages, &mut block.texts, event);
-                    let row = self.row(project.id, path, &mut block.texts, event, *hash);
+                    let row = match self.names.is_other(project.id, event, &mut pending.new_names) {
+                        true => self.unnamed_row(project.id, &mut block.texts, event, *hash),
+                        false => {
+                            let path =
+                                self.path(&mut project, &mut pending.new_pages, &mut block.texts, event);
+                            self.row(project.id, path, &mut block.texts, event, *hash)
+                        }
+                    };
                     block.rows.push(row);
                 }
             }
@@ -153,6 +164,12 @@ impl IngestContext<'_> {
         let has_quota = self.quota.used(project, network) + *added < quota_per_network(self.new_pages);
         *added += u32::from(has_quota);
         has_quota
+    }
+
+    /// The row of an event that counts under no name of its own.
+    fn unnamed_row(&self, project: i64, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
+        let path = PathRef::Text(texts.number(OTHER_NAMES));
+        Row { referrer: 0, ..self.row(project, path, texts, event, id) }
     }
 
     fn row(&self, project: i64, path: PathRef, texts: &mut Texts, event: &Event, id: Option<Hash>) -> Row {
@@ -189,7 +206,8 @@ impl PendingIngest {
     }
 
     /// After the commit: updates memory and sends the receipts.
-    pub(super) fn finish(self, event_ids: &mut EventIds, quota: &mut NewPageQuota) {
+    pub(super) fn finish(self, event_ids: &mut EventIds, quota: &mut NewPageQuota, names: &mut NewNameQuota) {
+        names.add(self.new_names);
         let mut project = self.shared.write();
         self.new_pages.iter().for_each(|(network, pages)| quota.add(project.id, *network, *pages));
         project.journal_bytes += self.memory_bytes;

@@ -22,6 +22,7 @@ use super::snapshot::Snapshot;
 use super::{compaction, forget, import_progress, load};
 use crate::event::Event;
 use crate::limits::{IngestPermit, Limits};
+use crate::new_name_quota::NewNameQuota;
 use crate::new_page_quota::NewPageQuota;
 use crate::ranges::AddressRanges;
 use crate::reports::{ReclassifyProgress, RemovalProgress};
@@ -81,6 +82,7 @@ pub(super) struct Keeper {
     pub(super) event_ids: HashMap<String, EventIds>,
     pub(super) salts: Salts,
     pub(super) quota: NewPageQuota,
+    pub(super) names: NewNameQuota,
     pub(super) ranges: Arc<AddressRanges>,
 }
 
@@ -143,6 +145,7 @@ impl Keeper {
         let now = self.clock.now_ms();
         let expired = self.guard.cutoff(event_ids::DEDUP_WINDOW);
         self.quota.set_day(now.div_euclid(DAY));
+        self.names.set_day(now.div_euclid(DAY));
         let (mut pending, mut all_rows) = (Vec::new(), Vec::new());
         for (name, batches) in batches {
             match self.prepare(&name, batches, now, expired).await {
@@ -184,9 +187,16 @@ impl Keeper {
         };
         let project = shared.read().id;
         let batches = import_progress::accept_next_parts(self.database.reads(), project, batches).await?;
-        let (reads, salts, quota, ranges) = (self.database.reads(), &self.salts, &self.quota, &*self.ranges);
-        let new_pages = self.limits.new_pages;
-        let context = IngestContext { reads, salts, new_pages, quota, ranges, now, expired };
+        let context = IngestContext {
+            reads: self.database.reads(),
+            salts: &self.salts,
+            new_pages: self.limits.new_pages,
+            quota: &self.quota,
+            names: &self.names,
+            ranges: &self.ranges,
+            now,
+            expired,
+        };
         let none = EventIds::default();
         context.prepare(shared, self.event_ids.get(name).unwrap_or(&none), batches).await
     }
@@ -261,7 +271,7 @@ impl Keeper {
         for (name, ingest) in pending {
             let shared = ingest.shared.clone();
             let event_ids = self.event_ids.entry(name.clone()).or_default();
-            ingest.finish(event_ids, &mut self.quota);
+            ingest.finish(event_ids, &mut self.quota, &mut self.names);
             if shared.read().journal_bytes >= MAX_JOURNAL_BYTES {
                 full.push(name);
             }

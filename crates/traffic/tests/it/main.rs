@@ -10,6 +10,7 @@ mod conversion;
 mod engine;
 mod forget;
 mod import_parts;
+mod name_quota;
 mod path_days;
 mod random;
 mod reclassify;
