@@ -14,6 +14,7 @@ mod files;
 mod front_matter;
 mod includes;
 mod literals;
+mod lost_redirects;
 mod moves;
 mod nav_script;
 mod new_constructs;
@@ -45,6 +46,7 @@ pub(super) fn judge<'a>(
 ) {
     let judge = Judge::new(change, policy.docs_path);
     files::judge(change, policy, violations);
+    lost_redirects::judge(&judge, violations);
     let (mut before, mut after) = parse_files(&judge, policy, violations);
     includes::read_as_included(&judge, additions, &mut before, &mut after);
     let mut new = NewConstructs::new(&before, &after);
@@ -105,9 +107,13 @@ fn parse_files<'a>(
                 let lost = lost_front_matter(is_displaced, old_constructs, &constructs);
                 violations.extend(lost.map(|what| Violation::of_path(path, what)));
                 after.push(ParsedFile { path, kind, constructs });
-                if !policy.allow.permits(path) {
-                    data::judge(path, kind, old.as_deref().unwrap_or_default(), text, judge, violations);
-                }
+                let old = old.as_deref().unwrap_or_default();
+                violations.extend(data::judge(kind, old, text, judge).map(|what| {
+                    match policy.allow.permits(path) {
+                        true => data::note_of_allowed(path, what),
+                        false => Violation::of_path(path, what),
+                    }
+                }));
             }
             Ok(_) => violations.push(Violation::of_path(path, "is too large to be read")),
             Err(_) => violations.push(Violation::of_path(path, "is not UTF-8 text")),

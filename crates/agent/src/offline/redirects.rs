@@ -101,7 +101,7 @@ fn outside_docs_note(run: &Run<'_>) -> Option<String> {
     let command = code(&format!("docwright project update PROJECT --allow-path {first}"));
     Some(format!(
         "{} {verb} outside the docs folder {}; allow {which} with {command} (repeat the flag for globs that are already \
-        allowed), and retry the job. Or add the lines from the summary to the settings of your web server.",
+        allowed), and retry the job. Jobs can then change everything in it, with a note for the reviewer. Or add the lines from the summary to the settings of your web server.",
         all.join(" and "),
         code(run.files.root()),
     ))

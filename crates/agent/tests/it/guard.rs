@@ -7,6 +7,7 @@ mod fail_closed;
 mod innocent;
 mod innocent_code;
 mod limits;
+mod lost_redirects;
 mod redirects;
 
 use std::collections::BTreeMap;

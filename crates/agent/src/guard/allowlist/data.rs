@@ -18,24 +18,30 @@ const INVALID_PAGE: &str = "adds an entry to the navigation that is not a page o
 const INVALID_REDIRECT: &str =
     "adds a redirect that does not lead from an unused address of this site to one of its pages";
 
-pub(super) fn judge<'a>(
-    path: &'a str,
+/// Why jobs can't make this change of a data file by themselves.
+pub(super) fn judge(
     kind: FileKind,
     before: &str,
     after: &str,
-    judge: &Judge<'_, 'a>,
-    violations: &mut Vec<Violation<'a>>,
-) {
+    judge: &Judge<'_, '_>,
+) -> Option<&'static str> {
     if !kind.is_data() || !before.is_empty() && moves::only_updates_paths(judge.change, before, after) {
-        return;
+        return None;
     }
-    let what = if kind == FileKind::NavigationScript {
-        (!nav_script::changes_only_data(before, after, &|slug| front_matter::is_unused(judge, slug)))
-            .then_some(OTHER_CHANGE)
-    } else {
-        find_violation(kind, before, after, judge)
-    };
-    violations.extend(what.map(|what| Violation::of_path(path, what)));
+    match kind {
+        FileKind::NavigationScript => {
+            let is_unused = |slug: &str| front_matter::is_unused(judge, slug);
+            (!nav_script::changes_only_data(before, after, &is_unused)).then_some(OTHER_CHANGE)
+        }
+        _ => find_violation(kind, before, after, judge),
+    }
+}
+
+/// The note about a file that the operator allows: the glob can be meant for its redirects only.
+pub(super) fn note_of_allowed<'a>(path: &'a str, what: &str) -> Violation<'a> {
+    let what = what.split("; ").next().unwrap_or_default();
+    let what = format!("{what}, which jobs can do only because the project allows this file");
+    Violation { fatal: false, ..Violation::of_path(path, what) }
 }
 
 fn find_violation(kind: FileKind, before: &str, after: &str, judge: &Judge<'_, '_>) -> Option<&'static str> {
