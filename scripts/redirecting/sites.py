@@ -55,11 +55,13 @@ class Site(NamedTuple):
     # Whether the redirect is a page of the site, which needs a browser, or an answer of the server.
     by_page: bool = True
     servers: tuple = ("nginx",)
+    # Where the site is served below its host.
+    prefix: str = ""
 
     @property
     def expected(self):
         for old, new in RENAMED.items():
-            yield f"/{old}{self.slash}", f"/{new}{self.slash}", TITLES[old]
+            yield f"{self.prefix}/{old}{self.slash}", f"{self.prefix}/{new}{self.slash}", TITLES[old]
 
     def before(self):
         pages = {f"{self.docs}{self.index}.md": self.page("Kettle", "Start here.")}
@@ -68,57 +70,69 @@ class Site(NamedTuple):
         return {**self.files, **pages}
 
 
-def build_mkdocs(work, folder):
+def build_mkdocs(work, out):
     program = support.python_with("mkdocs-" + MKDOCS[1].replace("==", "-"), *MKDOCS) / "mkdocs"
     quiet = {**os.environ, "DISABLE_MKDOCS_2_WARNING": "true"}
-    subprocess.run([program, "build", "--quiet", "--site-dir", folder / "site"], cwd=work, env=quiet, check=True)
-    return folder / "site"
+    subprocess.run([program, "build", "--quiet", "--site-dir", out], cwd=work, env=quiet, check=True)
 
 
-def build_docusaurus(work, folder):
+def build_docusaurus(work, out):
     modules = support.node_with("docusaurus-3.10.2", *DOCUSAURUS)
     (work / "node_modules").symlink_to(modules)
     # It names the folder of the site that was built last.
     shutil.rmtree(modules / ".cache", ignore_errors=True)
     quiet = {**os.environ, "DOCUSAURUS_NO_TELEMETRY": "1"}
-    build = [modules / ".bin/docusaurus", "build", "--out-dir", folder / "site"]
+    build = [modules / ".bin/docusaurus", "build", "--out-dir", out]
     subprocess.run(build, cwd=work, env=quiet, check=True, stdout=subprocess.DEVNULL)
-    return folder / "site"
 
 
-def build_hugo(work, folder):
-    subprocess.run(["hugo", "--quiet", "--source", work, "--destination", folder / "site"], check=True)
-    return folder / "site"
+def build_hugo(work, out):
+    subprocess.run(["hugo", "--quiet", "--source", work, "--destination", out], check=True)
 
 
-def build_jekyll(work, folder):
-    build = ["jekyll", "build", "--quiet", "--source", work, "--destination", folder / "site"]
+def build_jekyll(work, out):
+    build = ["jekyll", "build", "--quiet", "--source", work, "--destination", out]
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
-    return folder / "site"
 
 
-def build_by_hand(work, folder):
+def build_by_hand(work, out):
     """As VitePress with clean addresses names its files."""
     for page in (work / "docs").rglob("*.md"):
-        made = folder / "site" / page.relative_to(work / "docs").with_suffix(".html")
+        made = out / page.relative_to(work / "docs").with_suffix(".html")
         made.parent.mkdir(parents=True, exist_ok=True)
         title, text = page.read_text().removeprefix("# ").split("\n", 1)
         made.write_text(f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{text}</p>")
-    return folder / "site"
+
+
+MKDOCS_SETTINGS = "site_name: Kettle\nplugins:\n  - search\n  - redirects:\n      redirect_maps: {}\n"
+HUGO_FILES = {"layouts/_default/single.html": HUGO_PAGE, "layouts/_default/list.html": HUGO_PAGE}
+JEKYLL_FILES = {"_layouts/default.html": "<h1>{{ page.title }}</h1>{{ content }}", "Gemfile": "gem 'jekyll-redirect-from'\n"}
+PREFIX = "/kettle"
+
+
+def jekyll_page(title, text):
+    return f"---\ntitle: {title}\nlayout: default\n---\n\n{text}\n"
 
 
 SHORT = (
-    Site("mkdocs", {"mkdocs.yml": "site_name: Kettle\nplugins:\n  - search\n  - redirects:\n      redirect_maps: {}\n"}, build_mkdocs),
+    Site("mkdocs", {"mkdocs.yml": MKDOCS_SETTINGS}, build_mkdocs),
+    Site("mkdocs-below", {"mkdocs.yml": f"site_url: https://tea.github.io{PREFIX}/\n{MKDOCS_SETTINGS}"}, build_mkdocs, prefix=PREFIX),
+    Site("vitepress-below", {"docs/.vitepress/config.mts": f"export default {{ base: '{PREFIX}/', cleanUrls: true }}\n"}, build_by_hand,
+         slash="", by_page=False, servers=("nginx", "caddy"), prefix=PREFIX),
     Site("vitepress", {"docs/.vitepress/config.mts": "export default { title: 'Kettle', cleanUrls: true }\n"}, build_by_hand,
          slash="", by_page=False, servers=("nginx", "caddy")),
 )
 LONG = (
     Site("docusaurus", {"docusaurus.config.js": DOCUSAURUS_SETTINGS, "package.json": '{ "private": true }\n'}, build_docusaurus, slash=""),
-    Site("hugo", {"hugo.toml": 'baseURL = "/"\ntitle = "Kettle"\n', "layouts/_default/single.html": HUGO_PAGE,
-                  "layouts/_default/list.html": HUGO_PAGE}, build_hugo, docs="content/", index="_index", page=with_front_matter),
-    Site("jekyll", {"_config.yml": JEKYLL_SETTINGS, "_layouts/default.html": "<h1>{{ page.title }}</h1>{{ content }}",
-                    "Gemfile": "gem 'jekyll-redirect-from'\n"}, build_jekyll, docs="",
-         page=lambda title, text: f"---\ntitle: {title}\nlayout: default\n---\n\n{text}\n"),
+    Site("docusaurus-below", {"docusaurus.config.js": DOCUSAURUS_SETTINGS.replace("baseUrl: '/'", f"baseUrl: '{PREFIX}/'"),
+                              "package.json": '{ "private": true }\n'}, build_docusaurus, slash="", prefix=PREFIX),
+    Site("hugo", {"hugo.toml": 'baseURL = "/"\ntitle = "Kettle"\n', **HUGO_FILES}, build_hugo, docs="content/", index="_index",
+         page=with_front_matter),
+    Site("hugo-below", {"hugo.toml": f'baseURL = "{PREFIX}/"\ntitle = "Kettle"\n', **HUGO_FILES}, build_hugo, docs="content/",
+         index="_index", page=with_front_matter, prefix=PREFIX),
+    Site("jekyll", {"_config.yml": JEKYLL_SETTINGS, **JEKYLL_FILES}, build_jekyll, docs="", page=jekyll_page),
+    Site("jekyll-below", {"_config.yml": f"baseurl: {PREFIX}\n{JEKYLL_SETTINGS}", **JEKYLL_FILES}, build_jekyll, docs="",
+         page=jekyll_page, prefix=PREFIX),
 )
 
 
@@ -136,7 +150,7 @@ def merged(site, folder):
     project = support.docwright(data, "project", "create", "--name", "Docs", "--repository", str(bare))["id"]
     key = support.docwright(data, "key", "create", "--name", "redirects")["key"]
     with support.serving(data, folder / "log") as url:
-        paths = " and ".join(f"`/{old}`" for old in RENAMED)
+        paths = " and ".join(f"`{site.prefix}/{old}`" for old in RENAMED)
         path = f"/v2/agent/{project}/job"
         job = support.ask(url, key, "POST", path, {"prompt": f"Add redirects for {paths}."})
         job = support.settled(url, key, f"{path}/{job['id']}")

@@ -72,6 +72,7 @@ async fn scan_project(app: &Shared, lease: &ChoreLease) -> anyhow::Result<()> {
     }
     let history = app.hosts.site_history(&project, Some(&commit)).await?;
     let scan = with_history(scan, &history).bounded();
+    let scan = tokio::task::spawn_blocking(|| scan.with_clues()).await?;
     let text = serde_json::to_string(&scan)?;
     app.findings.save_site_scan(lease, commit.as_str(), &text).await?;
     Ok(())
@@ -93,7 +94,8 @@ async fn is_scanned(app: &Shared, project: &Project, commit: &Oid) -> anyhow::Re
     let Some(last) = app.findings.site_scan(&project.id).await? else { return Ok(false) };
     let scan: Option<SiteScan> = serde_json::from_str(&last.scan).ok();
     let has_same_files = |scan: SiteScan| {
-        (scan.docs_path, scan.allow_paths) == (project.docs_path.clone(), project.allow_paths.clone())
+        scan.is_current()
+            && (scan.docs_path, scan.allow_paths) == (project.docs_path.clone(), project.allow_paths.clone())
     };
     Ok(last.commit == commit.as_str() && scan.is_some_and(has_same_files))
 }
@@ -119,13 +121,14 @@ fn scan_tree(tree: CommitTree, project: &Project) -> anyhow::Result<SiteScan> {
     });
     let redirects = site.redirects.iter().map(|redirect| (redirect.from.clone(), redirect.to.clone()));
     Ok(SiteScan {
+        prefix: site.prefix.configured().map(str::to_owned),
         root: site.root.clone(),
         pages: pages.collect(),
         redirects: redirects.collect(),
         dead_links: dead_links.collect(),
-        renames: Vec::new(),
         docs_path: project.docs_path.clone(),
         allow_paths: project.allow_paths.clone(),
+        ..SiteScan::new()
     })
 }
 

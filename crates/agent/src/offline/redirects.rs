@@ -16,10 +16,13 @@ const MAX_PATH_CHARS: usize = 512;
 const MAX_SHOWN_CHARS: usize = 100;
 /// How a quotation names a missing address.
 const QUOTED: &str = "Path:";
+/// How a quotation names the prefix at which readers reach the pages.
+const SERVED_AT: &str = "Served at:";
 
 /// Adds redirects for the addresses of the instruction. If it names none, those of the quotations are meant.
 pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) -> Result<(), AgentError> {
-    let mut paths = if named.is_empty() { quoted_paths(&run.quotations) } else { named };
+    let is_quoted = named.is_empty();
+    let mut paths = if is_quoted { quoted_paths(&run.quotations) } else { named };
     if paths.len() > MAX_PATHS {
         let more = count(paths.len() - MAX_PATHS, "more address", "more addresses");
         outcome.notes.push(format!("{more} were left out. Ask for at most {MAX_PATHS} at once."));
@@ -29,7 +32,11 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
     if paths.is_empty() {
         return Ok(());
     }
-    let site = SiteRedirects::read(run.files)?;
+    let viewed = quoted_values(&run.quotations, SERVED_AT).next();
+    let site = SiteRedirects::read_as_viewed(run.files, viewed)?;
+    if !is_quoted {
+        add_prefix(&site, &mut paths);
+    }
     let no_history = History::default();
     let plan = plan(&site, run.history.unwrap_or(&no_history), &paths);
     let accepted = run.judge(|change, policy| guard::valid_redirects(change, policy, plan.certain.clone()));
@@ -37,6 +44,7 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
     outcome.notes.extend(refused.map(refused_note));
     let left = write(run, &site, &accepted, outcome)?;
     if !left.is_empty() {
+        let left: Vec<Redirect> = left.iter().map(|redirect| site.prefix.add_to(redirect)).collect();
         list_for_a_person(run, &left, outcome);
     }
     add_notes(run, site.notes, plan, outcome);
@@ -45,10 +53,21 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
 
 /// The addresses in lines such as `Path: /guide`. Visitors choose them, so they are only compared with pages.
 fn quoted_paths(quotations: &[String]) -> Vec<String> {
+    quoted_values(quotations, QUOTED).map(str::to_owned).collect()
+}
+
+/// The addresses in lines that begin with a label.
+fn quoted_values<'q>(quotations: &'q [String], label: &'q str) -> impl Iterator<Item = &'q str> {
     let lines = quotations.iter().flat_map(|text| text.lines());
-    let paths = lines.filter_map(|line| line.trim_start().strip_prefix(QUOTED)).map(str::trim);
-    let is_address = |path: &&str| path.starts_with('/') && path.chars().count() <= MAX_PATH_CHARS;
-    paths.filter(is_address).map(str::to_owned).collect()
+    let values = lines.filter_map(move |line| line.trim_start().strip_prefix(label)).map(str::trim);
+    values.filter(|path| path.starts_with('/') && path.chars().count() <= MAX_PATH_CHARS)
+}
+
+/// A person can name an address of the site without its prefix.
+fn add_prefix(site: &SiteRedirects, paths: &mut [String]) {
+    for path in paths.iter_mut().filter(|path| site.prefix.strip(path).is_none()) {
+        *path = site.prefix.add(path);
+    }
 }
 
 /// Writes redirects, and returns those that a person must add.
@@ -60,6 +79,7 @@ fn write(
 ) -> Result<Vec<Redirect>, AgentError> {
     let additions = site.add(run.files, certain)?;
     let mut left = additions.left;
+    outcome.notes.extend(additions.notes);
     let edits = additions.files.iter().map(|(file, text, _)| (file.clone(), text.clone()));
     let refused = run.refused_files(edits);
     for (file, text, redirects) in additions.files {

@@ -1,5 +1,7 @@
 //! Tests redirects by the offline editor, in every format of a site. The guard judges each change.
 
+mod prefixes;
+
 use std::sync::Arc;
 
 use agent::{Allow, Editor, Offline, Policy, Prompt, PromptPart, Report, Task, Vocabulary, judge};

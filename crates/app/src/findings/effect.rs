@@ -9,7 +9,7 @@ use store::{Finding, Job, JobId, Project, ProjectId, PullState};
 use traffic::{ListQuery, Range};
 
 use super::counts::{ViewCounts, day_of, start_of};
-use super::scan::{SiteScan, below};
+use super::scan::{ServedPrefix, SiteScan, below};
 use crate::App;
 use crate::refused_files::changed_file;
 
@@ -169,7 +169,7 @@ async fn effect_on_changed_pages(
     let path_of = |file: &str| match known.get(file) {
         Some(path) => Some((*path).to_owned()),
         // The page is gone since, or the docs were not scanned yet.
-        None => pages::route(file, root).map(|route| below(&prefix, &route)),
+        None => pages::route(file, root).map(|route| below(&prefix.path, &route)),
     };
     let paths: BTreeSet<String> = files.into_iter().filter_map(path_of).collect();
     let paths: Vec<String> = paths.into_iter().collect();
@@ -179,14 +179,14 @@ async fn effect_on_changed_pages(
 }
 
 /// What the last scan of the docs found, and below which prefix the site is served. The paths of the scan are below it.
-pub(super) async fn load_scan(app: &App, project: &ProjectId) -> anyhow::Result<(SiteScan, String)> {
+pub(super) async fn load_scan(app: &App, project: &ProjectId) -> anyhow::Result<(SiteScan, ServedPrefix)> {
     let Some(scan) = app.findings.site_scan(project).await? else { return Ok(<_>::default()) };
     // A scan of another version can't be read: the next scan replaces it.
     let scan: SiteScan = serde_json::from_str(&scan.scan).unwrap_or_default();
     let query = ListQuery::new(PREFIX_PAGES, 0);
     let viewed = app.views.count(&project.0, &Range::default(), &query).await?.pages;
-    let prefix = scan.prefix(viewed.iter().map(|page| page.path.as_str()));
-    Ok((scan.below(&prefix), prefix))
+    let prefix = scan.served_prefix(viewed.iter().map(|page| page.path.as_str()));
+    Ok((scan.below(&prefix.path), prefix))
 }
 
 async fn measure(

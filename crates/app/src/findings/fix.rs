@@ -6,6 +6,7 @@ use findings::Kind;
 use store::{Finding, MAX_FINDINGS_PER_JOB, Project, Quotation};
 
 use super::candidates::list_candidates;
+use super::scan::ServedPrefix;
 use crate::{App, quoted_line};
 
 /// The spellings of one path that a quotation lists: those with at least a fifth of the requests.
@@ -101,16 +102,24 @@ pub async fn quotations(
     project: &Project,
     findings: &[Finding],
 ) -> anyhow::Result<Vec<Quotation>> {
-    let lists = list_candidates(app, project, findings).await?;
+    let (lists, prefix) = list_candidates(app, project, findings).await?;
     let of = |subject: &str| {
         let list = lists.get(subject).into_iter().flatten();
         list.map(|candidate| format!("{} ({})", candidate.path, candidate.reason)).collect()
     };
-    Ok(quote(findings, of))
+    Ok(quote(findings, prefix.as_ref(), of))
 }
 
-fn quote(findings: &[Finding], candidates: impl Fn(&str) -> Vec<String>) -> Vec<Quotation> {
+fn quote(
+    findings: &[Finding],
+    prefix: Option<&ServedPrefix>,
+    candidates: impl Fn(&str) -> Vec<String>,
+) -> Vec<Quotation> {
     let mut text = String::new();
+    // The offline editor compares it with the settings of the site.
+    if let Some(prefix) = prefix.filter(|prefix| prefix.is_viewed) {
+        let _ = writeln!(text, "Served at: {}/\n", quoted_line(&prefix.path));
+    }
     // Visitors choose the paths, so long ones must not keep the others out.
     let share = MAX_QUOTED_CHARS / findings.len().max(1);
     for finding in findings {

@@ -6,17 +6,26 @@ use findings::SitePages;
 use findings::kinds::dead_link::DeadLink;
 use findings::kinds::moved::Rename;
 use jiff::civil::Date;
+use pages::redirects::{ClueRecord, strip_prefix};
 use serde::{Deserialize, Serialize};
+
+use super::candidates::measure_clues;
 
 /// The pages that a scan keeps. Findings of larger sites miss the rest.
 const MAX_PAGES: usize = 50_000;
 /// Dead links, redirects and renames that a scan keeps of each.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The docs at one commit. Paths are those at which the site serves its pages.
+/// What a scan records. A scan with another number is repeated, although the commit is the same.
+const VERSION: u32 = 1;
+
+/// The docs at one commit. Paths are those at which the site serves its pages, without the prefix of the site.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SiteScan {
+    pub version: u32,
+    /// The prefix that the site is served below by the settings of its generator, such as `/repo`.
+    pub prefix: Option<String>,
     /// The docs folder that the paths are relative to.
     pub docs_path: Option<String>,
     /// The globs of files outside the docs folder that the scan could read.
@@ -30,6 +39,8 @@ pub struct SiteScan {
     pub dead_links: Vec<(String, String)>,
     /// The day, the old path and the new path.
     pub renames: Vec<(Date, String, String)>,
+    /// How reliable the clues for the target of a missing path are on this site.
+    pub clues: ClueRecord,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +55,15 @@ pub struct ScannedPage {
 }
 
 impl SiteScan {
+    /// An empty scan of the current version.
+    pub fn new() -> Self {
+        Self { version: VERSION, ..Self::default() }
+    }
+
+    pub fn is_current(&self) -> bool {
+        self.version == VERSION
+    }
+
     /// Cuts every list to its bound.
     pub fn bounded(mut self) -> Self {
         self.pages.truncate(MAX_PAGES);
@@ -53,13 +73,23 @@ impl SiteScan {
         self
     }
 
+    /// Adds what takes too long while somebody waits for the candidates of a finding.
+    pub fn with_clues(mut self) -> Self {
+        self.clues = measure_clues(&self);
+        self
+    }
+
     /// The same scan, with paths below the prefix that the site is served at.
     pub(super) fn below(mut self, prefix: &str) -> Self {
         if prefix.is_empty() {
             return self;
         }
         let paths = self.pages.iter_mut().map(|page| &mut page.path);
-        let links = self.dead_links.iter_mut().chain(&mut self.redirects).flat_map(|(from, to)| [from, to]);
+        // Without settings, the scan can't tell the prefix from a folder, so redirects that have it still do.
+        let is_whole = |path: &String| self.prefix.is_none() && strip_prefix(prefix, path).is_some();
+        let redirects = self.redirects.iter_mut().flat_map(|(from, to)| [from, to]);
+        let redirects = redirects.filter(|path| !is_whole(path));
+        let links = self.dead_links.iter_mut().flat_map(|(from, to)| [from, to]).chain(redirects);
         let renames = self.renames.iter_mut().flat_map(|(_, from, to)| [from, to]);
         for path in paths.chain(links).chain(renames).filter(|path| path.starts_with('/')) {
             *path = below(prefix, path);
@@ -96,23 +126,37 @@ impl SiteScan {
         self.redirects.iter().filter(is_broken).map(|(from, _)| from.clone()).collect()
     }
 
-    /// The prefix below which the site is served, such as `/docs`, by what readers view. Without a better one, the empty
-    /// prefix.
-    pub(super) fn prefix<'a>(&self, viewed: impl Iterator<Item = &'a str> + Clone) -> String {
-        let pages: HashSet<&str> = self.pages.iter().map(|page| page.path.as_str()).collect();
+    /// The prefix below which the site is served, such as `/docs`: by what readers view, or else by the settings.
+    pub(super) fn served_prefix<'a>(&self, viewed: impl Iterator<Item = &'a str> + Clone) -> ServedPrefix {
+        let viewed = self.viewed_prefix(viewed);
+        let is_viewed = viewed.is_some();
+        ServedPrefix { path: viewed.or_else(|| self.prefix.clone()).unwrap_or_default(), is_viewed }
+    }
+
+    /// The prefix without which most viewed paths are pages. Any path can be a prefix of the home page, so that one
+    /// doesn't count. `None` if readers view no other page.
+    fn viewed_prefix<'a>(&self, viewed: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+        let pages: HashSet<&str> =
+            self.pages.iter().map(|page| page.path.as_str()).filter(|path| *path != "/").collect();
+        let is_page = |path: &str| pages.contains(path.strip_suffix(".html").unwrap_or(path));
         let matches = |prefix: &str| {
-            let rest = |path: &'a str| match path.strip_prefix(prefix)? {
-                "" => Some("/"),
-                rest => rest.starts_with('/').then_some(rest),
-            };
-            viewed.clone().filter(|path| rest(path).is_some_and(|path| pages.contains(path))).count()
+            let rest = viewed.clone().filter_map(|path| strip_prefix(prefix, path));
+            rest.filter(|path| is_page(path)).count()
         };
         let candidates: BTreeSet<&str> = viewed.clone().flat_map(prefixes).collect();
-        let none = viewed.clone().filter(|path| pages.contains(path)).count();
-        let best =
-            candidates.into_iter().map(|prefix| (matches(prefix), prefix)).max_by_key(|(count, _)| *count);
-        best.filter(|(count, _)| *count > none).map_or_else(String::new, |(_, prefix)| prefix.to_owned())
+        let prefixes = candidates.into_iter().chain([""]).map(|prefix| (matches(prefix), prefix));
+        // Of equal ones, the last one counts, and that's none.
+        let best = prefixes.max_by_key(|(count, _)| *count);
+        best.filter(|(count, _)| *count > 0).map(|(_, prefix)| prefix.to_owned())
     }
+}
+
+/// The prefix that a site is served below. Empty for the root of its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ServedPrefix {
+    pub(super) path: String,
+    /// Whether readers reach pages there.
+    pub(super) is_viewed: bool,
 }
 
 /// A path of the site, below the prefix that the site is served at.
@@ -145,14 +189,43 @@ mod tests {
         #[track_caller]
         fn check(viewed: &[&str], expected: &str) {
             let scan = scan(&["/", "/guide/install", "/api", "/docs/about"]);
-            assert_eq!(scan.prefix(viewed.iter().copied()), expected);
+            assert_eq!(scan.served_prefix(viewed.iter().copied()).path, expected);
         }
         check(&["/guide/install", "/api", "/x/y"], "");
         check(&["/docs/guide/install", "/docs/api", "/docs"], "/docs");
         check(&["/acme/docs/guide/install", "/acme/docs/api"], "/acme/docs");
         check(&["/docs/about"], "");
         check(&["/", "é"], "");
+        check(&["/x/y"], "");
+        check(&["/repo/guide/install.html"], "/repo");
         check(&[], "");
+    }
+
+    #[test]
+    fn the_settings_name_the_prefix_until_readers_view_pages() {
+        #[track_caller]
+        fn check(viewed: &[&str], path: &str, is_viewed: bool) {
+            let scan = SiteScan { prefix: Some("/repo".into()), ..scan(&["/", "/a", "/b"]) };
+            let expected = ServedPrefix { path: path.to_owned(), is_viewed };
+            assert_eq!(scan.served_prefix(viewed.iter().copied()), expected, "{viewed:?}");
+        }
+        check(&[], "/repo", false);
+        check(&["/other", "/repo"], "/repo", false);
+        check(&["/a"], "", true);
+        check(&["/docs/a", "/docs/b", "/a"], "/docs", true);
+    }
+
+    #[test]
+    fn redirects_with_the_prefix_keep_it() {
+        let redirects =
+            vec![("/repo/old".to_owned(), "/repo/a".to_owned()), ("/x".to_owned(), "/a".to_owned())];
+        let scan = SiteScan { redirects, ..scan(&["/a"]) };
+        let moved = |prefix: Option<&str>| {
+            let scan = SiteScan { prefix: prefix.map(str::to_owned), ..scan.clone() };
+            scan.below("/repo").redirects.into_iter().map(|(from, _)| from).collect::<Vec<_>>()
+        };
+        assert_eq!(moved(None), ["/repo/old", "/repo/x"]);
+        assert_eq!(moved(Some("/repo")), ["/repo/repo/old", "/repo/x"]);
     }
 
     #[test]

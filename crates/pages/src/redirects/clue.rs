@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::matching::Candidate;
 
+/// How often each kind of clue was right for the redirects of a site, and how often there was one, by the name of the kind.
+pub type ClueRecord = BTreeMap<String, (usize, usize)>;
+
 /// What speaks for a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clue {
@@ -59,6 +62,46 @@ enum Group {
 }
 
 impl ClueKind {
+    pub(super) const ALL: [Self; 32] = [
+        Self::SamePage,
+        Self::SpelledAlike,
+        Self::RedirectTwin,
+        Self::Renamed,
+        Self::RenamedOtherwise,
+        Self::RenamedIntoFolder,
+        Self::RenamedThenRedirected,
+        Self::RenamedThenNamed,
+        Self::ParallelEdition,
+        Self::ParallelMixed,
+        Self::ParallelPrefix,
+        Self::ParallelName,
+        Self::FolderRule,
+        Self::FolderRuleOften,
+        Self::FolderRuleOnce,
+        Self::FolderRuleMixed,
+        Self::FolderToPage,
+        Self::FolderToPageOften,
+        Self::SpecificNameMoved,
+        Self::NameMoved,
+        Self::SpecificName,
+        Self::NameNear,
+        Self::NameElsewhere,
+        Self::NameGeneric,
+        Self::NameShared,
+        Self::IndexOfFolder,
+        Self::FolderIndex,
+        Self::WordsContained,
+        Self::WordsAlike,
+        Self::SameTitle,
+        Self::SameHeadings,
+        Self::Section,
+    ];
+
+    /// The name in a [`ClueRecord`].
+    fn name(self) -> String {
+        format!("{self:?}")
+    }
+
     /// Clues of one group come from the same source, so they say no more together than alone.
     fn group(self) -> Group {
         match self {
@@ -137,6 +180,16 @@ const RIVAL: f64 = 0.5;
 pub(crate) struct Reliability(HashMap<ClueKind, (usize, usize)>);
 
 impl Reliability {
+    /// Kinds that this version doesn't know are left out.
+    pub(super) fn from_record(record: &ClueRecord) -> Self {
+        let known = ClueKind::ALL.into_iter().filter_map(|kind| Some((kind, *record.get(&kind.name())?)));
+        Self(known.collect())
+    }
+
+    pub(super) fn to_record(&self) -> ClueRecord {
+        self.0.iter().map(|(kind, counts)| (kind.name(), *counts)).collect()
+    }
+
     /// Records whether a clue for a redirect of the site was right.
     pub(crate) fn record(&mut self, kind: ClueKind, is_right: bool) {
         let (right, all) = self.0.entry(kind).or_default();

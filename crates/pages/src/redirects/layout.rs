@@ -7,6 +7,7 @@ use crate::path;
 use crate::route;
 
 use super::formats::mkdocs;
+use super::prefix;
 
 /// The generators whose addresses or redirects differ from those of other sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) struct Layout {
     pub(crate) settings: Option<String>,
     /// The folder that `/` of the site stands for.
     pub(crate) root: String,
+    /// The prefix that the settings say the site is served below.
+    pub(crate) prefix: Option<String>,
 }
 
 impl Layout {
@@ -36,10 +39,13 @@ impl Layout {
         let settings = paths.files.iter().filter_map(|file| Some((file, generator_of(file)?)));
         let nearest = settings.min_by_key(|(file, _)| file.split('/').count());
         let Some((file, generator)) = nearest else {
-            return Ok(Self { generator: Generator::Other, settings: None, root: files.root().to_owned() });
+            let root = files.root().to_owned();
+            return Ok(Self { generator: Generator::Other, settings: None, root, prefix: None });
         };
         let text = read_text(files, file)?.unwrap_or_default();
-        Ok(Self { generator, settings: Some(file.clone()), root: root(generator, file, &text) })
+        let root = root(generator, file, &text);
+        let prefix = prefix::in_settings(generator, file, &text);
+        Ok(Self { generator, settings: Some(file.clone()), root, prefix })
     }
 
     /// The address of a page. `None` for a file that the generator doesn't serve.
@@ -85,7 +91,7 @@ fn absolute(address: &str) -> String {
     super::address::plain(address)
 }
 
-fn generator_of(file: &str) -> Option<Generator> {
+pub(super) fn generator_of(file: &str) -> Option<Generator> {
     let (folder, name) = (path::parent(file), path::name(file));
     if folder.split('/').any(|part| matches!(part, "node_modules" | "theme" | "themes" | "exampleSite")) {
         return None;

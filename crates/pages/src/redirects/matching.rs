@@ -12,7 +12,7 @@ mod twins;
 use std::collections::{HashMap, HashSet};
 
 use super::address::plain;
-use super::clue::{Clue, ClueKind, Reliability};
+use super::clue::{Clue, ClueKind, ClueRecord, Reliability};
 use super::existing::{Existing, Redirect};
 use super::history::{History, RemovedPage};
 use super::site_pages::{SitePages, is_shown};
@@ -46,8 +46,22 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// `root` is the folder of the docs, which the paths of the history begin with.
+    /// `root` is the folder of the docs, which the paths of the history begin with. Measures the clues, which takes a
+    /// second for thousands of pages.
     pub fn new(pages: &'a SitePages, redirects: &[Redirect], history: &'a History, root: &str) -> Self {
+        let mut matcher = Self::with_record(pages, redirects, history, root, &ClueRecord::new());
+        matcher.reliability = matcher.measure();
+        matcher
+    }
+
+    /// A matcher with the record of an earlier one for the same site.
+    pub fn with_record(
+        pages: &'a SitePages,
+        redirects: &[Redirect],
+        history: &'a History,
+        root: &str,
+        record: &ClueRecord,
+    ) -> Self {
         let address = |file: &str| route::route(file, root);
         let mut renames: HashMap<String, Vec<(i64, String)>> = HashMap::new();
         for rename in &history.renames {
@@ -59,10 +73,13 @@ impl<'a> Matcher<'a> {
         let removed = history.removed.iter().filter_map(|page| Some((address(&page.path)?, page))).collect();
         let existing = Existing::new(redirects);
         let lookup = Lookup::new(&existing.exact, &pages.editions);
-        let reliability = Reliability::default();
-        let mut matcher = Self { pages, existing, lookup, renames, removed, reliability };
-        matcher.reliability = matcher.measure();
-        matcher
+        let reliability = Reliability::from_record(record);
+        Self { pages, existing, lookup, renames, removed, reliability }
+    }
+
+    /// How reliable the clues are on this site.
+    pub fn record(&self) -> ClueRecord {
+        self.reliability.to_record()
     }
 
     /// Every target that something speaks for, with the most probable one first.

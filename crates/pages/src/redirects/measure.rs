@@ -250,3 +250,50 @@ impl Report {
 fn percent(part: usize, all: usize) -> f64 {
     100.0 * part as f64 / all.max(1) as f64
 }
+
+/// A site with 3,000 pages, whose addresses and titles share words, and 300 redirects.
+fn large_site() -> (Vec<SitePage>, Vec<Redirect>) {
+    let topics = ["install", "configure", "deploy", "monitor", "secure", "migrate", "query", "export"];
+    let objects = ["cluster", "index", "client", "token", "dashboard", "alert", "backup"];
+    let route = |n: usize| {
+        let (topic, object) = (topics[n % topics.len()], objects[n % objects.len()]);
+        format!("/guides/{object}s/{topic}-the-{object}-{}", n / 56)
+    };
+    let title =
+        |n: usize| format!("How to {} a {} of the API in version {}", topics[n % 8], objects[n % 7], n / 56);
+    let page = |n| SitePage { route: route(n), title: Some(title(n)), headings: Vec::new() };
+    let redirect = |n: usize| Redirect::new(format!("/old/{}-{}", objects[n % 7], n), route(n * 10));
+    ((0..3_000).map(page).collect(), (0..300).map(redirect).collect())
+}
+
+#[test]
+#[ignore = "prints how long it takes; run it in a release build"]
+fn measure_candidates_of_a_large_site() {
+    let (pages, redirects) = large_site();
+    let start = std::time::Instant::now();
+    let site = SitePages::new(pages);
+    let indexed = start.elapsed();
+    let history = History::default();
+    let matcher = Matcher::new(&site, &redirects, &history, "");
+    let measured = start.elapsed() - indexed;
+    let found = matcher.candidates("/old/configuring-clusters");
+    let matched = start.elapsed() - indexed - measured;
+    println!("{} candidates: index {indexed:?}, matcher {measured:?}, candidates {matched:?}", found.len());
+    let (start, record) = (std::time::Instant::now(), matcher.record());
+    let matcher = Matcher::with_record(&site, &redirects, &history, "", &record);
+    assert_eq!(matcher.candidates("/old/configuring-clusters"), found);
+    println!("with the record: {:?}", start.elapsed());
+}
+
+/// A kind that isn't in the list would be forgotten.
+#[test]
+fn every_kind_of_clue_survives_in_a_record() {
+    let (pages, redirects) = large_site();
+    let site = SitePages::new(pages.into_iter().take(200).collect());
+    let history = History::default();
+    let matcher = Matcher::new(&site, &redirects, &history, "");
+    let record = matcher.record();
+    assert!(!record.is_empty());
+    assert!(ClueKind::ALL.iter().enumerate().all(|(at, kind)| *kind as usize == at));
+    assert_eq!(Matcher::with_record(&site, &redirects, &history, "", &record).record(), record);
+}

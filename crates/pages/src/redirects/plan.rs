@@ -17,6 +17,7 @@ pub const CERTAIN: f64 = 0.95;
 const MAX_CANDIDATES: usize = 3;
 /// A longer address is not a page that people look for.
 const MAX_ADDRESS_BYTES: usize = 512;
+const OUTSIDE: &str = "it's not below the prefix that the site is served at";
 
 /// What to do about missing addresses.
 #[derive(Debug, Default, PartialEq)]
@@ -35,18 +36,21 @@ pub struct Uncertain {
     pub candidates: Vec<Candidate>,
 }
 
-/// Plans the redirects for missing addresses.
+/// Plans the redirects for missing addresses, as readers request them. Those that are certain are without the prefix.
 pub fn plan(site: &SiteRedirects, history: &History, paths: &[String]) -> Plan {
     let matcher = Matcher::new(&site.pages, &site.redirects, history, &site.root);
     let mut plan = Plan::default();
     let mut seen = BTreeSet::new();
-    for path in paths {
-        let path = plain(path);
+    for path in paths.iter().map(|path| plain(path)) {
         if !seen.insert(path.clone()) {
             continue;
         }
+        let Some(path) = site.prefix.strip(&path) else {
+            plan.skipped.push((path, OUTSIDE));
+            continue;
+        };
         if let Some(why) = needs_none(&matcher, &path) {
-            plan.skipped.push((path, why));
+            plan.skipped.push((site.prefix.add(&path), why));
             continue;
         }
         let mut candidates = matcher.candidates(&path);
@@ -54,10 +58,16 @@ pub fn plan(site: &SiteRedirects, history: &History, paths: &[String]) -> Plan {
         match candidates.first().filter(|best| best.confidence >= CERTAIN && can_be_written(&matcher, &path))
         {
             Some(best) => plan.certain.push(Redirect::new(path, &*best.target)),
-            None => plan.uncertain.push(Uncertain { path, candidates }),
+            None => plan.uncertain.push(as_requested(site, path, candidates)),
         }
     }
     plan
+}
+
+/// The address and its candidates with the prefix.
+fn as_requested(site: &SiteRedirects, path: String, mut candidates: Vec<Candidate>) -> Uncertain {
+    candidates.iter_mut().for_each(|candidate| candidate.target = site.prefix.add(&candidate.target));
+    Uncertain { path: site.prefix.add(&path), candidates }
 }
 
 /// Why an address needs no redirect, or can't have one.

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use crate::files::{Files, FilesError, read_text};
 use crate::frontmatter::FrontMatter;
-use crate::kind::FileKind;
 use crate::markdown::Page;
 use crate::page_list;
 use crate::path;
 
 use super::existing::Redirect;
-use super::formats::{docusaurus, front_matter, json_file, lines_file, mkdocs, netlify};
+use super::formats::{front_matter, json_file, mkdocs};
 use super::layout::{Generator, Layout};
+use super::prefix::{Prefix, Spelling};
 use super::site_pages::{SitePage, SitePages};
+use super::store::{Format, Store, store_files};
 
 /// The front matter keys with the address of a page itself.
 const OWN_ADDRESS: [&str; 4] = ["slug", "url", "permalink", "id"];
@@ -23,32 +24,15 @@ const OWN_ADDRESS: [&str; 4] = ["slug", "url", "permalink", "id"];
 pub struct SiteRedirects {
     /// The folder that `/` of the site stands for.
     pub root: String,
+    /// What readers see in front of the addresses of all pages.
+    pub prefix: Prefix,
     pub pages: SitePages,
-    /// The redirects that the site has, in all formats.
+    /// The redirects that the site has, in all formats, without the prefix.
     pub redirects: Vec<Redirect>,
     /// Files that were left alone, one sentence each.
     pub notes: Vec<String>,
     store: Option<Store>,
     files: BTreeMap<String, String>,
-}
-
-/// Where a site keeps its redirects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Store {
-    /// A file with all of them.
-    File(String, Format),
-    /// The front matter of each target, under this key.
-    FrontMatter(&'static str),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Mintlify,
-    Vercel,
-    Lines,
-    Netlify,
-    MkDocs,
-    Docusaurus,
 }
 
 /// The files with new redirects.
@@ -58,14 +42,22 @@ pub struct Additions {
     pub files: Vec<(String, String, Vec<Redirect>)>,
     /// Redirects that a person must add.
     pub left: Vec<Redirect>,
+    /// Why files were left alone, one sentence each.
+    pub notes: Vec<String>,
 }
 
 impl SiteRedirects {
     /// Reads the settings and the pages of a site.
     pub fn read(files: &dyn Files) -> Result<Self, FilesError> {
+        Self::read_as_viewed(files, None)
+    }
+
+    /// `viewed` is the prefix at which readers reach the pages, if that is known.
+    pub fn read_as_viewed(files: &dyn Files, viewed: Option<&str>) -> Result<Self, FilesError> {
         let layout = Layout::find(files)?;
         let mut site = Self {
             root: layout.root.clone(),
+            prefix: Prefix::new(layout.prefix.clone(), viewed),
             pages: SitePages::default(),
             redirects: Vec::new(),
             notes: Vec::new(),
@@ -98,7 +90,10 @@ impl SiteRedirects {
                     let is_used = !redirects.is_empty()
                         || Some(&file) == layout.settings.as_ref()
                         || format == Format::Lines;
-                    self.redirects.extend(redirects);
+                    self.redirects.extend(match format.is_of_server() {
+                        true => self.prefix.strip_all(redirects),
+                        false => redirects,
+                    });
                     found.push((is_used, Store::File(file, format)));
                 }
                 None => self
@@ -157,7 +152,7 @@ impl SiteRedirects {
         self.files.get(route).map(String::as_str)
     }
 
-    /// Adds redirects where the site keeps them. Each must lead to a page.
+    /// Adds redirects where the site keeps them. Each must lead to a page. Their addresses are without the prefix.
     pub fn add(&self, files: &dyn Files, new: &[Redirect]) -> Result<Additions, FilesError> {
         let mut additions = Additions::default();
         if new.is_empty() {
@@ -165,21 +160,66 @@ impl SiteRedirects {
         }
         match &self.store {
             None => additions.left = new.to_vec(),
-            Some(Store::File(file, format)) => {
-                let text = read_text(files, file)?.unwrap_or_default();
-                let renamed: Option<Vec<Redirect>> =
-                    new.iter().map(|redirect| self.in_format(*format, redirect)).collect();
-                match renamed.and_then(|renamed| format.add(&text, &renamed)) {
-                    Some(text) => additions.files.push((file.clone(), text, new.to_vec())),
-                    None => additions.left = new.to_vec(),
-                }
+            Some(_) if !self.prefix.is_certain() => {
+                additions.left = new.to_vec();
+                additions.notes.push(format!(
+                    "No redirect was written, because the settings of the site name the prefix `{}/`, but readers reach its \
+                     pages at `{}`.",
+                    self.prefix.configured().unwrap_or_default(),
+                    self.prefix.add("/"),
+                ));
             }
+            Some(Store::File(file, format)) => self.add_to_file(files, file, *format, new, &mut additions)?,
             Some(Store::FrontMatter(key)) => self.add_to_pages(files, key, new, &mut additions)?,
         }
         Ok(additions)
     }
 
-    /// A redirect as the format has it. MkDocs has the names of files.
+    fn add_to_file(
+        &self,
+        files: &dyn Files,
+        file: &str,
+        format: Format,
+        new: &[Redirect],
+        additions: &mut Additions,
+    ) -> Result<(), FilesError> {
+        let text = read_text(files, file)?.unwrap_or_default();
+        let Some(has_prefix) = self.has_prefix(format, &text) else {
+            additions.left = new.to_vec();
+            additions.notes.push(format!(
+                "`{file}` was left alone, because its redirects don't show whether addresses have the prefix `{}`.",
+                self.prefix.add("/"),
+            ));
+            return Ok(());
+        };
+        let spelled = new.iter().map(|redirect| match has_prefix {
+            true => Some(self.prefix.add_to(redirect)),
+            false => self.in_format(format, redirect),
+        });
+        let spelled: Option<Vec<Redirect>> = spelled.collect();
+        match spelled.and_then(|spelled| format.add(&text, &spelled)) {
+            Some(text) => additions.files.push((file.to_owned(), text, new.to_vec())),
+            None => additions.left = new.to_vec(),
+        }
+        Ok(())
+    }
+
+    /// Whether addresses in a file have the prefix of the site. A host compares them with what readers request. `None` if
+    /// that's not certain: the documentation of Mintlify doesn't say it, and other redirects can contradict it.
+    fn has_prefix(&self, format: Format, text: &str) -> Option<bool> {
+        if !format.is_of_server() {
+            return Some(false);
+        }
+        let redirects = format.read(text).unwrap_or_default();
+        match self.prefix.spelling(&redirects, |address| self.pages.has(address)) {
+            Spelling::WithPrefix => Some(true),
+            Spelling::WithoutPrefix if self.prefix.is_empty() || format == Format::Mintlify => Some(false),
+            Spelling::Unknown if format != Format::Mintlify => Some(true),
+            _ => None,
+        }
+    }
+
+    /// A redirect as the format has it, without the prefix. MkDocs has the names of files.
     fn in_format(&self, format: Format, redirect: &Redirect) -> Option<Redirect> {
         match format {
             Format::MkDocs => {
@@ -233,62 +273,6 @@ fn alias<'a>(key: &str, address: &'a str) -> Cow<'a, str> {
         true => Cow::Owned(format!("{address}/")),
         false => Cow::Borrowed(address),
     }
-}
-
-impl Format {
-    fn read(self, text: &str) -> Option<Vec<Redirect>> {
-        match self {
-            Self::Mintlify | Self::Vercel => json_file::read(text),
-            Self::Lines => Some(lines_file::read(text)),
-            Self::Netlify => netlify::read(text),
-            Self::MkDocs => mkdocs::read(text),
-            Self::Docusaurus => docusaurus::read(text),
-        }
-    }
-
-    fn add(self, text: &str, new: &[Redirect]) -> Option<String> {
-        match self {
-            Self::Mintlify => json_file::add(text, new, false),
-            Self::Vercel => json_file::add(text, new, true),
-            Self::Lines => lines_file::add(text, new),
-            Self::Netlify => netlify::add(text, new),
-            Self::MkDocs => mkdocs::add(text, new),
-            Self::Docusaurus => docusaurus::add(text, new),
-        }
-    }
-}
-
-/// The files that can have redirects, with those nearest to the root first. Of each format, only the first one counts.
-fn store_files(files: &dyn Files, layout: &Layout) -> Vec<(String, Format)> {
-    let paths = files.paths();
-    let format_of = |file: &str| match FileKind::of(file) {
-        FileKind::Mintlify => Some(Format::Mintlify),
-        FileKind::Vercel => Some(Format::Vercel),
-        FileKind::RedirectsFile => Some(Format::Lines),
-        FileKind::Netlify => Some(Format::Netlify),
-        FileKind::MkDocs => Some(Format::MkDocs),
-        _ if layout.generator == Generator::Docusaurus && Some(file) == layout.settings.as_deref() => {
-            Some(Format::Docusaurus)
-        }
-        _ => None,
-    };
-    let is_own = |file: &str| !file.split('/').any(|part| part == "node_modules");
-    let found = paths.files.iter().filter(|file| is_own(file));
-    let mut found: Vec<(String, Format)> =
-        found.filter_map(|file| Some((file.clone(), format_of(file)?))).collect();
-    // A site has either generator; its settings are the nearest ones.
-    found.retain(|(file, format)| {
-        !matches!(format, Format::Mintlify | Format::MkDocs) || Some(file) == layout.settings.as_ref()
-    });
-    found.sort_by_key(|(file, _)| (Some(file) != layout.settings.as_ref(), file.split('/').count()));
-    let mut seen: Vec<Format> = Vec::new();
-    found.retain(|(_, format)| {
-        !seen.contains(format) && {
-            seen.push(*format);
-            true
-        }
-    });
-    found
 }
 
 /// The addresses of a page's redirects in its front matter.

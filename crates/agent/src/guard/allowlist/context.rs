@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use pages::redirects::{Sources, rules, served_address};
+use pages::redirects::{Sources, configured_prefix, rules, served_address};
 use pages::{FileKind, FilesError, MAX_TEXT_BYTES};
 
 use super::site::Site;
@@ -19,6 +19,7 @@ pub(super) struct Judge<'j, 'a> {
     site: OnceCell<Option<Site>>,
     addresses: OnceCell<Option<SiteAddresses>>,
     redirect_sources: OnceCell<Option<Sources>>,
+    prefixes: OnceCell<Vec<String>>,
 }
 
 impl<'j, 'a> Judge<'j, 'a> {
@@ -31,6 +32,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             site: OnceCell::new(),
             addresses: OnceCell::new(),
             redirect_sources: OnceCell::new(),
+            prefixes: OnceCell::new(),
         }
     }
 
@@ -88,6 +90,16 @@ impl<'j, 'a> Judge<'j, 'a> {
             Some(sources)
         };
         self.redirect_sources.get_or_init(read).as_ref()
+    }
+
+    /// The prefixes that the settings of generators name, such as `/repo`, before the change.
+    pub(super) fn prefixes(&self) -> &[String] {
+        let read = |file: &str| String::from_utf8(self.change.base.read(file, MAX_TEXT_BYTES).ok()?).ok();
+        self.prefixes.get_or_init(|| {
+            let files = self.site().into_iter().flat_map(|site| site.files());
+            let prefixes = files.filter_map(|file| configured_prefix(file, || read(file)));
+            prefixes.filter(|prefix| !prefix.is_empty()).collect()
+        })
     }
 }
 

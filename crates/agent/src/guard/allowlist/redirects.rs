@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pages::FileKind;
-use pages::redirects::{Rule, is_file, served_address};
+use pages::redirects::{Redirect, Rule, is_file, served_address, strip_prefix};
 
 use super::context::Judge;
 use super::verdict::{Verdict, refuse_remote};
@@ -58,8 +58,26 @@ pub(super) fn has_invalid(judge: &Judge<'_, '_>, kind: FileKind, before: &[Rule]
     after.iter().filter(|rule| !old.contains(rule)).any(|Rule { redirect, is_plain, .. }| {
         // MkDocs drops any extension of a file name, so others can be those of a page.
         let is_file_name = kind != FileKind::MkDocs || FileKind::of(&redirect.from).is_page();
-        !is_plain || !is_file_name || !is_valid(judge, &redirect.from, &redirect.to)
+        !is_plain || !is_file_name || !is_valid_in(judge, kind, redirect)
     })
+}
+
+/// Whether a redirect is valid as it is, or below the prefix that the site is served at. A host compares its redirects
+/// with whole requests. The address with the prefix must be unused, too, because the settings can be out of date.
+fn is_valid_in(judge: &Judge<'_, '_>, kind: FileKind, Redirect { from, to }: &Redirect) -> bool {
+    let is_below_prefix = |prefix: &String| {
+        let inside = strip_prefix(prefix, from).zip(strip_prefix(prefix, to));
+        inside.is_some_and(|(from, to)| is_valid(judge, from, to))
+    };
+    let has_prefix = || {
+        let is_unused = judge.is_served(from) == Some(false) && !leads_on(judge, to);
+        kind != FileKind::MkDocs
+            && is_path(from)
+            && is_path(to)
+            && is_unused
+            && judge.prefixes().iter().any(is_below_prefix)
+    };
+    is_valid(judge, from, to) || has_prefix()
 }
 
 /// Whether a redirect of the site leads on from an address, or this can't be known.

@@ -142,3 +142,29 @@ fn front_matter_of_another_kind_is_not_displaced() {
     }
     check(&[("hugo.toml", "")], "content/x.md", "# A\n", &format!("{block}# A\n"), false);
 }
+
+#[test]
+fn redirects_of_a_site_below_a_prefix_are_judged_without_it() {
+    let base = [("docs/.vitepress/config.mts", "export default { base: '/repo/' }\n")];
+    let entry = |from: &str, to: &str| {
+        format!("{{\"redirects\": [{{\"source\": \"{from}\", \"destination\": \"{to}\"}}]}}")
+    };
+    for (from, to, expected) in [
+        ("/repo/old", "/repo/guides/b", false),
+        ("/old", "/guides/b", false),
+        ("/repo/guides/a", "/repo/guides/b", true),
+        ("/guides/a", "/repo/guides/b", true),
+        ("/repo/old", "/repo/nothing", true),
+        ("/repo/old", "//evil.example/repo/guides/b", true),
+        ("/repo/old", "/repository/guides/b", true),
+        ("/repo/", "/repo/guides/b", true),
+    ] {
+        check(&base, "vercel.json", "{}", &entry(from, to), expected);
+        check(&base, "docs/public/_redirects", "# x\n", &format!("# x\n{from} {to} 301\n"), expected);
+    }
+    let other = [base[0], ("docs/repo/old.md", "# Old\n")];
+    check(&other, "vercel.json", "{}", &entry("/repo/old", "/repo/guides/b"), true);
+    let chain = [base[0], ("_redirects", "/repo/guides/b /repo/x 301\n")];
+    check(&chain, "vercel.json", "{}", &entry("/repo/old", "/repo/guides/b"), true);
+    check(&[], "vercel.json", "{}", &entry("/repo/old", "/repo/guides/b"), true);
+}

@@ -1,7 +1,7 @@
 //! What becomes a finding, and what doesn't.
 
 use serde_json::json;
-use store::Chore;
+use store::{Chore, JobId};
 
 use super::fixture::{Class, DocsSite};
 
@@ -42,6 +42,13 @@ async fn paths_below_the_prefix_of_the_site_mean_its_pages() {
     assert_eq!(docs.finding("/docs/guide/Install.html").await["target"], "/docs/guide/install");
     assert_eq!(docs.finding("/docs/old").await["target"], "/docs/new");
     assert_eq!(docs.finding("/docs/gone").await["evidence"]["pages"], json!(["/docs/guide/install"]));
+    // The job learns where readers reach the pages.
+    let path = format!("/{}/job", docs.id("/docs/old").await);
+    let job = docs.post(&path, &json!({})).await.json();
+    let id = JobId(job["id"].as_str().unwrap().to_owned());
+    let job = docs.server.app.jobs.find(&docs.team.project.id, &id).await.unwrap().unwrap();
+    let quoted = &job.context[0].text;
+    assert!(quoted.starts_with("Served at: /docs/\n\nPath: /docs/old\n"), "{quoted}");
 }
 
 /// A page that was renamed is one finding, also when readers ask for its old path.
