@@ -153,6 +153,8 @@ impl App {
                 "cannot remove stale files of a killed server from the repository caches: {error}"
             );
         }
+        // A directory without an id is a new one, so before it gets one.
+        directory::warn_of_missing_views(settings, dir);
         let id = dir.id(lock)?;
         let page_views = PageViews::open(settings, (dir, &id), &store, clock.clone()).await?;
         let database = settings.database_url.is_none().then(|| dir.database());

@@ -54,7 +54,6 @@ impl PageViews {
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         let choice = settings.page_views;
-        directory::warn_of_missing_views(settings, dir);
         directory::refuse_shared_views(choice, &**store, id).await?;
         directory::refuse_missing_views(choice, dir, &**store, id).await?;
         let (guard, ranges) = (store.clock_guard(), directory::load_address_ranges(dir));

@@ -78,15 +78,22 @@ impl Shared {
     ) -> Result<(), Failure> {
         // While ClickHouse is away, the oldest shipment fails here, and nothing more is frozen.
         self.ready().await?;
-        while let Some(token) = transact!(self.ledger, |tx| tx.lease_shipment(LEASE_MS).await)? {
-            self.send_leased(&token).await?;
-        }
+        while self.send_released().await? {}
         let min_age_ms = i64::try_from(min_age.as_millis()).unwrap_or(i64::MAX);
         let scope = ShipmentScope { project, lease, max_events: MAX_EVENTS, min_age_ms };
         while let Some(token) = self.freeze(scope).await? {
             self.send_leased(&token).await?;
         }
         Ok(())
+    }
+
+    /// Sends a shipment that no server sends. Returns false if there is none.
+    pub(super) async fn send_released(&self) -> Result<bool, Failure> {
+        let Some(token) = transact!(self.ledger, |tx| tx.lease_shipment(LEASE_MS).await)? else {
+            return Ok(false);
+        };
+        self.send_leased(&token).await?;
+        Ok(true)
     }
 
     /// Sends the shipments of a project, even if another server does, too.

@@ -21,10 +21,13 @@ use crate::views::{Failure, Tally, Unavailable};
 /// Views that a report reads from the outbox. If more wait, they are shipped first.
 const MAX_WAITING: u64 = 200_000;
 /// How often a report is computed, or waits for a shipment.
-const MAX_TRIES: u32 = 60;
+const MAX_TRIES: u32 = 400;
 const SHIPMENT_DELAY: Duration = Duration::from_millis(25);
-/// After so many delays, the report sends the shipment itself: its server may have died.
-const DELAYS_BEFORE_RESEND: u32 = 8;
+/// After so many delays, the report sends a shipment that no server sends.
+const DELAYS_BEFORE_SEND: u32 = 8;
+/// After so many delays, the report sends the shipment even if a server sends it, too: that server may have died. Longer
+/// than an insert usually takes, because many reports may wait for the same one.
+const DELAYS_BEFORE_RESEND: u32 = 120;
 
 /// A moment of a project.
 pub(super) struct Moment {
@@ -106,9 +109,12 @@ impl Moments<'_> {
             let Some(ledger) = shared.snapshot(self.project).await? else { return Ok(None) };
             if ledger.is_shipping {
                 self.delays += 1;
-                match self.delays % DELAYS_BEFORE_RESEND {
-                    0 => shared.resend(ledger.project).await?,
-                    _ => sleep(SHIPMENT_DELAY).await,
+                if self.delays.is_multiple_of(DELAYS_BEFORE_RESEND) {
+                    shared.resend(ledger.project).await?;
+                } else if self.delays.is_multiple_of(DELAYS_BEFORE_SEND) {
+                    shared.send_released().await?;
+                } else {
+                    sleep(SHIPMENT_DELAY).await;
                 }
             } else if ledger.waiting_events > MAX_WAITING {
                 shared.ship(Some(ledger.project)).await?;
