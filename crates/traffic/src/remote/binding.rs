@@ -20,28 +20,34 @@ impl Shared {
     /// binding is locked meanwhile, so two servers never choose two databases.
     pub(super) async fn bind(&self) -> Result<(), Failure> {
         let new_id = random_token()?;
+        // Committed before ClickHouse gets it: after a kill in between, the next server gives it the same id.
+        transact!(self.ledger, |tx| tx.lock_binding(&new_id).await)?;
+        if self.may_begin_anew {
+            self.begin_anew(&new_id).await?;
+        }
         transact!(self.ledger, |tx| {
-            let mut binding = tx.lock_binding(&new_id).await?;
-            let found = match self.found_ids().await {
-                Ok(found) => found,
-                Err(failure) => return Ok(Err(failure)),
+            let binding = tx.lock_binding(&new_id).await?;
+            let given = async {
+                let found = self.found_ids().await?;
+                self.give_id(&binding, &found).await?;
+                self.last_project().await
             };
-            let begins_anew = found.is_empty() && binding.is_bound && self.may_begin_anew;
-            if begins_anew {
-                binding = Binding { id: new_id.clone(), is_bound: false };
+            match given.await {
+                Ok(last_project) => Ok(Ok(tx.set_bound(last_project).await?)),
+                Err(failure) => Ok(Err(failure)),
             }
-            if let Err(failure) = self.give_id(&binding, &found).await {
-                return Ok(Err(failure));
+        })?
+    }
+
+    /// Changes the id if ClickHouse has lost it, so that the lost database is refused if it comes back.
+    async fn begin_anew(&self, new_id: &str) -> Result<(), Failure> {
+        transact!(self.ledger, |tx| {
+            let binding = tx.lock_binding(new_id).await?;
+            match self.found_ids().await {
+                Ok(found) if found.is_empty() && binding.is_bound => Ok(Ok(tx.begin_anew(new_id).await?)),
+                Ok(_) => Ok(Ok(())),
+                Err(failure) => Ok(Err(failure)),
             }
-            if begins_anew {
-                tx.begin_anew(&new_id).await?;
-            }
-            let used = match self.last_project().await {
-                Ok(used) => used,
-                Err(failure) => return Ok(Err(failure)),
-            };
-            tx.set_bound(used).await?;
-            Ok(Ok(()))
         })?
     }
 
@@ -64,7 +70,9 @@ impl Shared {
             [] if binding.is_bound => Err(Failure::new(Unavailable(EMPTY.into()))),
             [] => {
                 let insert = format!("INSERT INTO docwright_ledger VALUES ('{}')", binding.id);
-                let settings = insert_settings(&binding.id, self.engine.cluster.is_some());
+                // With a token that ClickHouse knows from a lost table, the insert would be ignored.
+                let token = random_token()?;
+                let settings = insert_settings(&token, self.engine.cluster.is_some());
                 Ok(self.engine.execute(insert, &settings).await?)
             }
             found if found.iter().all(|id| *id == binding.id) => Ok(()),

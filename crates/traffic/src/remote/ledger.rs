@@ -62,7 +62,7 @@ pub trait EngineBinding: Send {
     /// was restored from a backup would give a new project the views of another one.
     async fn set_bound(&mut self, last_project: i64) -> Result<(), LedgerError>;
 
-    /// Changes the id, and forgets the days of a database that was lost.
+    /// Changes the id, which ClickHouse has not yet, and forgets the days of a database that was lost.
     async fn begin_anew(&mut self, new_id: &str) -> Result<(), LedgerError>;
 }
 

@@ -274,3 +274,19 @@ async fn a_new_project_never_gets_the_views_of_another_one() {
         assert_eq!(all(&restored, project).await.pages, [page("/public", 1, 0)]);
     }
 }
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_binding_that_was_interrupted_continues() {
+    let home = RemoteHome::new(clock()).await;
+    home.quiet_server().check().await.unwrap();
+    // ClickHouse got the id, and the server was killed before the ledger recorded it.
+    home.database.sql("UPDATE views_engine SET is_bound = false");
+    home.quiet_server().check().await.unwrap();
+    // The ledger has the id, and the server was killed before ClickHouse got it.
+    home.database.sql("UPDATE views_engine SET is_bound = false");
+    home.engine.sql("TRUNCATE TABLE docwright_ledger");
+    home.quiet_server().check().await.unwrap();
+    let id = home.database.sql("SELECT id FROM views_engine WHERE is_bound");
+    assert_eq!(home.engine.sql("SELECT id FROM docwright_ledger"), id);
+}

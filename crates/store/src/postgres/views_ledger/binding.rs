@@ -23,7 +23,7 @@ impl EngineBinding for LedgerWork {
     }
 
     async fn begin_anew(&mut self, new_id: &str) -> Result<(), LedgerError> {
-        self.run(sqlx::query("UPDATE views_engine SET id = $1").bind(new_id)).await?;
+        self.run(sqlx::query("UPDATE views_engine SET id = $1, is_bound = false").bind(new_id)).await?;
         self.run(sqlx::query("DELETE FROM views_days")).await?;
         let reset = "UPDATE views_projects SET version = version + 1, raw_oldest = NULL";
         self.run(sqlx::query(reset)).await
