@@ -54,11 +54,10 @@ pub fn agents(app: &App, agents: Vec<AgentCount>) -> Option<Response> {
     let row = |agent: AgentCount| {
         let operator = agent.operator.unwrap_or_default().to_owned();
         let texts = [operator, agent.product, agent.class.as_str().to_owned()].map(Cell::Text);
-        let numbers = [agent.reads, agent.verified, agent.claimed].map(Cell::Number);
-        texts.into_iter().chain(numbers).collect()
+        texts.into_iter().chain([Cell::Number(agent.reads)]).collect()
     };
     let bytes = agents.iter().map(|agent| agent.product.len() + ROW_BYTES).sum();
-    let columns = ["operator", "product", "class", "views", "verified", "claimed"];
+    let columns = ["operator", "product", "class", "views"];
     csv_response(app, "agents", &columns, agents.into_iter().map(row), bytes)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn get_series() -> Operation {
 pub(crate) fn get_agents() -> Operation {
     let response =
         Response::json::<Agents>(200, "All classes, and the products with the most views first.", agents())
-            .csv("operator,product,class,views,verified,claimed\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30,28,2\r\n");
+            .csv("operator,product,class,views\r\n\"OpenAI\",\"ChatGPT-User\",\"assistant\",30\r\n");
     with_paging(report("getAgents", "Get views by agent", response.header("Link").rate_limited()))
         .description("The views by product and class, including crawlers and search engines, and whether their addresses are those that the operator publishes. Where raw views were deleted, the counts are exact only to the day.")
 }
