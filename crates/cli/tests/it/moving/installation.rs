@@ -132,9 +132,9 @@ fn views_of_day(day: u32) -> Vec<Value> {
             "timestamp": format!("2026-10-{day:02}T{:02}:00:00Z", n % 24),
             "eventId": format!("{day}-{n}"),
             "ip": format!("192.0.2.{}", n % 5),
-            "status": if n % 6 == 0 { 404 } else { 200 },
+            "status": if n.is_multiple_of(6) { 404 } else { 200 },
             "referrer": "https://chatgpt.com/",
-            "userAgent": if n % 3 == 0 { "GPTBot/1.2" } else { FIREFOX },
+            "userAgent": if n.is_multiple_of(3) { "GPTBot/1.2" } else { FIREFOX },
         })
     };
     (0..40).map(view).collect()
