@@ -82,7 +82,7 @@ pub(crate) enum ApiError {
     #[error("{}", .0.as_deref().unwrap_or(VIEWS_ELSEWHERE))]
     ViewsElsewhere(Option<String>),
     #[error("the database of the page views doesn't answer; try again in a moment")]
-    ViewsUnavailable(#[source] Failure),
+    ViewsUnavailable(#[source] anyhow::Error),
     #[error(
         "the server's data directory was deleted or replaced, so the server refuses writes; its operator must restore the directory and restart the server"
     )]
@@ -96,7 +96,7 @@ pub(crate) enum ApiError {
     #[error("the server is not ready: {0}")]
     NotReady(String),
     #[error("internal error; the server's log has the cause under the X-Request-Id of this response")]
-    Internal(#[from] anyhow::Error),
+    Internal(#[source] anyhow::Error),
 }
 
 impl ApiError {
@@ -177,12 +177,20 @@ impl From<StoreError> for ApiError {
     }
 }
 
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> Self {
+        match Failure::is_unavailable_in(&*error) {
+            true => Self::ViewsUnavailable(error),
+            false => Self::Internal(error),
+        }
+    }
+}
+
 impl From<Failure> for ApiError {
     fn from(failure: Failure) -> Self {
         match failure.trouble() {
             Some(trouble) => Self::Machine(trouble),
-            None if failure.is_unavailable() => Self::ViewsUnavailable(failure),
-            None => Self::Internal(failure.into()),
+            None => anyhow::Error::from(failure).into(),
         }
     }
 }
@@ -209,9 +217,7 @@ impl IntoResponse for ApiError {
         match &self {
             Self::Internal(cause) => tracing::error!("request failed: {cause:#}"),
             Self::Unavailable(cause) => tracing::error!("the store failed: {cause}"),
-            Self::ViewsUnavailable(failure) => {
-                tracing::error!("page views are not available: {}", net::root_cause(failure));
-            }
+            Self::ViewsUnavailable(cause) => tracing::error!("page views are not available: {cause:#}"),
             Self::Machine(trouble) => {
                 tracing::error!("the machine is in trouble: {trouble} ({})", trouble.detail());
             }

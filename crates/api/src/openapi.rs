@@ -21,7 +21,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, options, post};
 use serde_json::{Map, Value, json};
-use traffic::Failure;
 
 use super::error::ApiError;
 use super::etag;
@@ -76,10 +75,12 @@ impl Api {
     }
 
     fn add(mut self, method: &str, path: &str, route: MethodRouter<App>, operation: Operation) -> Self {
-        let unavailable = || ApiError::ViewsUnavailable(Failure::new("away"));
-        let of_views = is_views_route(path).then(|| [ApiError::ViewsElsewhere(None), unavailable()]);
+        let elsewhere = is_views_route(path).then_some(ApiError::ViewsElsewhere(None));
+        // The effect of a finding is counted from page views.
+        let counts_views = is_views_route(path) || path.starts_with("/v1/findings/");
+        let unavailable = counts_views.then(|| ApiError::ViewsUnavailable(anyhow::anyhow!("")));
         let lost = (method == "post").then_some(ApiError::DirectoryLost);
-        let operation = operation.errors(of_views.into_iter().flatten().chain(lost));
+        let operation = operation.errors(elsewhere.into_iter().chain(unavailable).chain(lost));
         let at_path = self.paths.entry(path).or_insert_with(|| json!({}));
         at_path[method] = operation.describe(path, &mut self.schemas);
         self.router = self.router.route(path, route);

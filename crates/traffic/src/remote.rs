@@ -55,7 +55,7 @@ use name_folds::NameFolds;
 use take::{Batch, Taker};
 use transaction::transact;
 pub use transfer::{TransferredPart, ViewsToMove, ViewsTransfer, has_page_views};
-pub use url::ViewsUrl;
+pub use url::{ViewsUrl, is_clickhouse_name};
 
 /// Seven days, including the last millisecond.
 const DEDUP_WINDOW: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
@@ -143,7 +143,7 @@ struct Shared {
 impl RemoteViews {
     /// Connects to nothing: views are taken while ClickHouse is away. [`Self::check`] connects.
     pub fn open(settings: RemoteSettings) -> Result<Self, Failure> {
-        if let Some(cluster) = settings.cluster.as_ref().filter(|name| !url::is_name(name)) {
+        if let Some(cluster) = settings.cluster.as_ref().filter(|name| !is_clickhouse_name(name)) {
             return Err(Failure::new(format!("`{cluster}` is not the name of a cluster")));
         }
         let shared = Arc::new(Shared {

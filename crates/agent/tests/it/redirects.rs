@@ -99,12 +99,18 @@ async fn without_a_list_of_redirects_a_person_gets_lines_for_the_server() {
     let (report, lines) = story(&[("docs/.vitepress/config.ts", config)], "docs/").await;
     assert_eq!((lines.as_str(), report.title.as_str()), ("", "Change nothing"));
     assert!(report.notes[0].starts_with("1 redirect has a certain target"), "{:?}", report.notes);
+    assert_server_lines(&report.summary, "/setup/installing", "/guides/install");
+}
+
+/// The summary has the lines for nginx, Caddy, and hosts that read `_redirects`.
+#[track_caller]
+fn assert_server_lines(summary: &str, from: &str, to: &str) {
     for line in [
-        "location = /setup/installing { return 301 /guides/install; }",
-        "redir /setup/installing /guides/install 301",
-        "/setup/installing /guides/install 301",
+        format!("location = {from} {{ return 301 {to}; }}"),
+        format!("redir {from} {to} 301"),
+        format!("\n{from} {to} 301"),
     ] {
-        assert!(report.summary.contains(line), "{}", report.summary);
+        assert!(summary.contains(&line), "{line}: {summary}");
     }
 }
 

@@ -6,7 +6,7 @@ use findings::{Effect, Kind, Measure, Period, Settings, Subject};
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use store::{Finding, Job, JobId, Project, ProjectId, PullState};
-use traffic::{ListQuery, Range};
+use traffic::{Failure, ListQuery, Range};
 
 use super::counts::{ViewCounts, day_of, start_of};
 use super::scan::{ServedPrefix, SiteScan, below};
@@ -71,15 +71,18 @@ fn is_about_missing_paths(finding: &Finding) -> bool {
     }
 }
 
-/// The effect of a job's merge. `None` when its pull request isn't merged, and if another server of the installation has
-/// the page views.
+/// The effect of a job's merge. `None` when its pull request isn't merged, if another server of the installation has the
+/// page views, and while their database doesn't answer: the job can be shown without it.
 pub async fn effect_of_job(app: &App, project: &Project, job: &Job) -> anyhow::Result<Option<MergeEffect>> {
     if job.pr_state != Some(PullState::Merged) {
         return Ok(None);
     }
     let merged_at = app.pulls.merged_at(&project.id, &job.id).await?;
     let Some(merged_at) = merged_at else { return Ok(None) };
-    effect_of_merge(app, project, &job.id, merged_at).await
+    match effect_of_merge(app, project, &job.id, merged_at).await {
+        Err(error) if Failure::is_unavailable_in(&*error) => Ok(None),
+        effect => effect,
+    }
 }
 
 impl MergeEffect {

@@ -39,10 +39,10 @@ impl Preparation {
     pub(super) async fn new(sources: &Sources, args: &Move) -> anyhow::Result<Self> {
         let url = urls::database_url(sources, args)?;
         let views_url = urls::views_url(sources, args)?;
-        let views_cluster = sources.text("views_cluster", None)?;
         let mut settings = sources.merge(CommandKind::Admin, &args.data(), &Flags::default())?.server;
         // The installation that is moved is on SQLite, whatever the settings say about the next one.
-        (settings.database_url, settings.views_url, settings.views_cluster) = (None, None, None);
+        (settings.database_url, settings.views_url) = (None, None);
+        let views_cluster = settings.views_cluster.take();
         let dir = DataDir::find_installation(&settings.data)?;
         let lock = dir.lock()?;
         let marker = marker(&dir, &url, views_url.as_ref())?;

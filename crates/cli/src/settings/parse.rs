@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use ipnet::IpNet;
 use server::DAY;
 use store::ViewsChoice;
+use traffic::is_clickhouse_name;
 
 pub(crate) fn parse_listen(text: &str) -> anyhow::Result<SocketAddr> {
     text.parse().map_err(|_| anyhow!("`{text}` is not an address with a port, such as 127.0.0.1:4747"))
@@ -55,12 +56,7 @@ pub(super) fn parse_views_choice(text: &str) -> anyhow::Result<ViewsChoice> {
 
 /// The name becomes a part of statements.
 pub(super) fn parse_cluster(text: &str) -> anyhow::Result<String> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let is_name = !text.is_empty() && text.len() <= 200 && text.bytes().all(is_plain);
-    ensure!(
-        is_name && !text.starts_with(|first: char| first.is_ascii_digit()),
-        "it must be a name of letters, digits and _"
-    );
+    ensure!(is_clickhouse_name(text), "it must be a name of letters, digits and _");
     Ok(text.to_owned())
 }
 

@@ -187,3 +187,33 @@ async fn any_server_purges_deleted_projects() {
     assert_eq!(installation.database.sql("SELECT count(*) FROM views_projects"), "0");
     assert_eq!(installation.database.sql("SELECT count(*) FROM projects"), "0");
 }
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn jobs_are_shown_while_clickhouse_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut engine = OwnServer::start(folder.path(), "");
+    let installation = Installation::on(EngineDatabase::create_on(engine.port));
+    let server = installation.serve().await;
+    let team = server.team("acme", &[("a.md", "one\n")]).await;
+    // Without a view there is nothing to ask ClickHouse.
+    assert_eq!(send(&server, &team, "/a").await.status, 202);
+    let job = server.create_job(&team, "Replace \"one\" with \"eins\".").await;
+    server.run_queued_jobs().await;
+    let browser = Browser::signed_in(&server, &team).await;
+    let merged = browser.merge(&format!("/p/{}/pulls/1", team.project.id)).await;
+    assert_eq!(merged.status, 303, "{merged}");
+    server.clock.advance(SignedDuration::from_hours(72));
+    let effect = format!("/v1/analytics/{}/effect", team.project.id);
+    let found = server.get(&team.key, &effect).await;
+    assert_eq!(found.json()["merges"][0]["effect"]["days"], 2, "{found}");
+    engine.kill();
+
+    let away = server.get(&team.key, &effect).await;
+    assert_eq!((away.status, away.header("x-error-code")), (503, "views_unavailable"), "{away}");
+    let browser = Browser::signed_in(&server, &team).await;
+    for page in [format!("jobs/{}", job["id"].as_str().unwrap()), "pulls/1".into()] {
+        let shown = browser.get(&format!("/p/{}/{page}", team.project.id)).await;
+        assert_eq!(shown.status, 200, "{page}: {shown}");
+    }
+}

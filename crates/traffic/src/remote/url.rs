@@ -34,7 +34,7 @@ impl FromStr for ViewsUrl {
         let decoded =
             |text: &str| percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| EXAMPLE);
         let database = decoded(address.path().trim_matches('/'))?;
-        if !is_name(&database) {
+        if !is_clickhouse_name(&database) {
             return Err(format!("{EXAMPLE}; the database is a name of letters, digits and _"));
         }
         let user = decoded(address.username())?;
@@ -55,7 +55,7 @@ impl FromStr for ViewsUrl {
 }
 
 /// Whether a text can be an identifier of ClickHouse without quotes.
-pub(super) fn is_name(text: &str) -> bool {
+pub fn is_clickhouse_name(text: &str) -> bool {
     let is_start = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     is_start && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

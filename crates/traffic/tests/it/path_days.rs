@@ -4,11 +4,18 @@ use base::Clock;
 use jiff::SignedDuration;
 use sqlx::{ConnectOptions, Connection, sqlite::SqliteConnectOptions};
 use traffic::{
-    DayCounts, Event, MAX_PATHS, PathCounts, PathDays, PathDaysQuery, Range, RawEvent, Readers, Reports,
-    SqliteViews, Tally, Views,
+    DayCounts, Event, Limits, MAX_PATHS, PathCounts, PathDays, PathDaysQuery, Range, RawEvent, Readers,
+    Reports, Tally, Views,
 };
 
+use crate::backend::{Home, every_home};
 use crate::views::{CLAUDE, FIREFOX, GPTBOT, clock, event, open, raw};
+
+every_home! {
+    a_moved_page_is_missing_then_redirected,
+    days_stay_exact_after_their_raw_events,
+    too_many_paths_are_refused,
+}
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -17,7 +24,7 @@ fn request(time: &str, path: &str, agent: &str, status: u16) -> Event {
     event(RawEvent { timestamp, status: Some(status), ip: Some("192.0.2.1".into()), ..raw(path, agent) })
 }
 
-async fn path_days(views: &SqliteViews, range: &Range, paths: &[&str], with_visitors: bool) -> PathDays {
+async fn path_days(views: &dyn Reports, range: &Range, paths: &[&str], with_visitors: bool) -> PathDays {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
     views.path_days("acme", range, &PathDaysQuery { paths: &paths, with_visitors }).await.unwrap()
 }
@@ -26,10 +33,8 @@ fn human(human: u64) -> Tally {
     Tally { human, ai: 0 }
 }
 
-#[tokio::test]
-async fn a_moved_page_is_missing_then_redirected() {
-    let folder = tempfile::tempdir().unwrap();
-    let views = open(&folder.path().join("views.db"), &clock()).await;
+async fn a_moved_page_is_missing_then_redirected(home: &dyn Home) {
+    let views = home.open(Limits::default()).await;
     let events = vec![
         request("2026-02-26T23:59:59Z", "/old", FIREFOX, 200),
         request("2026-02-27T10:00:00Z", "/old", FIREFOX, 404),
@@ -42,7 +47,7 @@ async fn a_moved_page_is_missing_then_redirected() {
     views.ingest("acme", events).await.unwrap();
     let at = clock().now_ms() / DAY * DAY;
     let range = Range::new(Some(at - 2 * DAY), None).unwrap();
-    let report = path_days(&views, &range, &["/old", "/never", "/new"], true).await;
+    let report = path_days(&*views, &range, &["/old", "/never", "/new"], true).await;
     let missing =
         DayCounts { at: at - 2 * DAY, not_found: Tally { human: 1, ai: 1 }, ..DayCounts::default() };
     let moved = DayCounts { at: at - DAY, redirected: human(1), ..DayCounts::default() };
@@ -74,26 +79,22 @@ async fn only_visitors_are_counted_from_raw_events() {
     views.path_days("acme", &Range::default(), &query).await.unwrap_err();
 }
 
-#[tokio::test]
-async fn days_stay_exact_after_their_raw_events() {
-    let folder = tempfile::tempdir().unwrap();
-    let clock = clock();
-    let views = open(&folder.path().join("views.db"), &clock).await;
+async fn days_stay_exact_after_their_raw_events(home: &dyn Home) {
+    let views = &*home.open(Limits::default()).await;
+    let (clock, sent) = (home.clock(), home.clock().now_ms());
     let time = "2026-02-28T10:00:00Z";
     let events = [200, 404, 301].map(|status| request(time, "/a", FIREFOX, status));
     views.ingest("acme", events.into()).await.unwrap();
-    let before = path_days(&views, &Range::default(), &["/a"], true).await;
+    let before = path_days(views, &Range::default(), &["/a"], true).await;
     clock.advance(SignedDuration::from_hours(24 * 500));
-    views.run_maintenance().await.unwrap();
-    assert_eq!(views.newest().await.unwrap(), None, "the raw events are deleted");
-    assert_eq!(path_days(&views, &Range::default(), &["/a"], true).await, before);
+    views.run_maintenance().await;
+    assert!(home.raw_from("acme").await > sent, "the raw events are deleted");
+    assert_eq!(path_days(views, &Range::default(), &["/a"], true).await, before);
     assert_eq!(before.paths[0].days.len(), 1);
 }
 
-#[tokio::test]
-async fn too_many_paths_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let views = open(&folder.path().join("views.db"), &clock()).await;
+async fn too_many_paths_are_refused(home: &dyn Home) {
+    let views = home.open(Limits::default()).await;
     let paths = vec!["/a".to_owned(); MAX_PATHS + 1];
     let ask = async |paths| {
         let query = PathDaysQuery { paths, with_visitors: false };

@@ -93,6 +93,41 @@ async fn ids_expire_in_two_tables() {
     assert_eq!(send("daily").await, 0);
 }
 
+/// `clock.rs` has more of the embedded backend, with the same guard.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_jump_of_the_clock_deletes_no_view_id_or_salt() {
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    home.database.sql("UPDATE views_ids_current SET since = 0");
+    let views = home.quiet_server();
+    let send = async || {
+        let ip = Some("192.0.2.1".into());
+        let read = event(RawEvent { event_id: Some("1".into()), ip, ..raw("/a", FIREFOX) });
+        views.ingest("acme", vec![read]).await.unwrap().duplicates
+    };
+    let salts = || home.database.sql("SELECT count(*) FROM views_salts");
+    send().await;
+    views.run_maintenance().await.unwrap();
+    let (raw_from, kept) = (home.raw_from("acme").await, salts());
+    clock.jump(SignedDuration::from_hours(24 * 500));
+    for _ in 0..3 {
+        views.run_maintenance().await.unwrap();
+        assert_eq!(send().await, 1, "it was sent a moment ago");
+        clock.advance(SignedDuration::from_mins(10));
+    }
+    assert_eq!((home.raw_from("acme").await, readers(&views).await), (raw_from, 1));
+    assert!(salts() >= kept);
+
+    home.confirm_clocks();
+    for _ in 0..3 {
+        views.run_maintenance().await.unwrap();
+        clock.advance(SignedDuration::from_hours(1));
+    }
+    assert!(home.raw_from("acme").await > raw_from, "the clock is right, so everything is expired");
+    assert_eq!((all(&views, "acme").await.totals.human, send().await), (1, 0), "counts stay");
+}
+
 #[tokio::test]
 #[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
 async fn views_are_taken_while_the_engine_is_away_up_to_a_bound() {

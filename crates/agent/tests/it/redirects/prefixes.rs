@@ -2,7 +2,7 @@
 
 use agent::{Prompt, PromptPart, Report};
 
-use super::{PROMPT, run};
+use super::{PROMPT, assert_server_lines, run};
 
 /// A site with `/guides/install`, which was `/setup/installing`. Readers ask for it below `/repo`. `viewed` is where the
 /// quotation says that they reach the pages.
@@ -106,13 +106,7 @@ async fn hosts_get_addresses_with_the_prefix() {
 fn is_listed((report, lines): &(Report, String), note: &str) {
     assert_eq!(lines, "", "{report:?}");
     assert!(report.notes.iter().any(|found| found.contains(note)), "{:?}", report.notes);
-    for line in [
-        "location = /repo/setup/installing { return 301 /repo/guides/install; }",
-        "redir /repo/setup/installing /repo/guides/install 301",
-        "/repo/setup/installing /repo/guides/install 301",
-    ] {
-        assert!(report.summary.contains(line), "{line}: {}", report.summary);
-    }
+    assert_server_lines(&report.summary, "/repo/setup/installing", "/repo/guides/install");
 }
 
 #[tokio::test]
