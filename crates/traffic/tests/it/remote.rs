@@ -13,7 +13,7 @@ use traffic::{
     RawEvent, Receipt, RemoteLimits, RemoteViews, Reports, SeriesError, Views,
 };
 
-use crate::backend::RemoteHome;
+use crate::backend::{Home, RemoteHome};
 use crate::engine::{EngineDatabase, OwnServer};
 use crate::views::{FIREFOX, GPTBOT, all, clock, event, page, raw, view, with_id};
 
