@@ -73,7 +73,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct RemoteLimits {
     /// Views that may wait for ClickHouse. Further batches are refused.
     pub max_waiting: u64,
-    /// Whether this process ships and deletes in the background. Tests call [`RemoteViews::run_maintenance`].
+    /// Whether this process ships, deletes, and completes rewrites in the background. Tests call
+    /// [`RemoteViews::run_maintenance`], and drop a rewrite to cut it off.
     pub in_background: bool,
 }
 
@@ -119,6 +120,7 @@ struct Inner {
     taker: mpsc::Sender<Batch>,
     in_flight: AtomicU64,
     is_closed: AtomicBool,
+    in_background: bool,
     tasks: Vec<AbortHandle>,
 }
 
@@ -169,7 +171,8 @@ impl RemoteViews {
         }
         let limiter = IngestLimiter::new(settings.limits);
         let (in_flight, is_closed) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { shared, limiter, taker, in_flight, is_closed, tasks })))
+        let in_background = settings.remote.in_background;
+        Ok(Self(Arc::new(Inner { shared, limiter, taker, in_flight, is_closed, in_background, tasks })))
     }
 
     /// Connects to ClickHouse, checks its version and creates or upgrades the tables.
@@ -264,8 +267,7 @@ impl Shared {
 
     /// Whether ClickHouse answers.
     async fn ping(&self) -> Result<(), Failure> {
-        self.ready().await?.query("SELECT 1".into()).await?;
-        Ok(())
+        Ok(self.ready().await?.ping(PING_TIMEOUT).await?)
     }
 }
 
@@ -305,7 +307,8 @@ impl Views for RemoteViews {
 
     async fn health(&self) -> Result<Lag, Failure> {
         let shared = &self.0.shared;
-        let answered = timeout(PING_TIMEOUT, shared.ping()).await;
+        // Before the first answer, tables may have to be created.
+        let answered = timeout(PING_TIMEOUT * 2, shared.ping()).await;
         let engine_is_away = !matches!(answered, Ok(Ok(())));
         Ok(Lag { engine_is_away, ..shared.update_backlog().await? })
     }

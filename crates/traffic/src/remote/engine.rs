@@ -3,10 +3,12 @@
 //! The password is sent as a header, never in the URL. Redirects are not followed. Answers are bounded in bytes and
 //! time.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use net::{NetworkPolicy, connection_cause, sanitize};
 use reqwest::{Client, Response};
+use tokio::time::timeout;
 
 use super::url::ViewsUrl;
 use crate::views::{Failure, Unavailable};
@@ -14,6 +16,8 @@ use crate::views::{Failure, Unavailable};
 /// How long a report may take. The engine gives up at the same time.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 const INSERT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an engine that gave no answer gets to say that it is back.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Rewrites and deletions read many rows.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
 /// The largest answer: a report on two million paths.
@@ -23,6 +27,10 @@ const MAX_ERROR_CHARS: usize = 400;
 /// Literals of a rewrite, such as the user agents of a day.
 const MAX_QUERY_BYTES: &str = "67108864";
 const MAX_ELEMENTS: &str = "10000000";
+/// On a cluster, an insert is acknowledged once a majority of the replicas has it,
+pub(super) const QUORUM: [(&str, &str); 2] = [("insert_quorum", "auto"), ("insert_quorum_parallel", "0")];
+/// and a replica answers only if it has every insert that was acknowledged.
+pub(super) const CONSISTENT_READ: (&str, &str) = ("select_sequential_consistency", "1");
 const EXCEPTION_CODE: &str = "x-clickhouse-exception-code";
 /// Codes of statements that are wrong: a retry does not help.
 const MISTAKES: [u16; 10] = [36, 42, 43, 44, 46, 47, 53, 62, 70, 386];
@@ -33,6 +41,8 @@ pub(super) struct Engine {
     url: ViewsUrl,
     /// The name of the cluster, for replicated tables.
     pub(super) cluster: Option<String>,
+    /// Whether the last request got no answer.
+    is_silent: AtomicBool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +67,25 @@ impl Engine {
         // The operator chooses the address, so it may be private.
         let policy = NetworkPolicy { allow_private: true, use_proxy: false };
         let client = net::client(policy).build().map_err(Failure::new)?;
-        Ok(Self { client, url, cluster })
+        Ok(Self { client, url, cluster, is_silent: AtomicBool::new(false) })
+    }
+
+    /// Fails soon if the last request got no answer and the engine still gives none: otherwise each report would wait
+    /// for it.
+    pub(super) async fn check_silence(&self) -> Result<(), EngineError> {
+        if !self.is_silent.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.ping(SILENCE_TIMEOUT).await
+    }
+
+    pub(super) async fn ping(&self, limit: Duration) -> Result<(), EngineError> {
+        let answer = timeout(limit, self.query("SELECT 1".into())).await;
+        let answer = answer.unwrap_or_else(|_| {
+            self.is_silent.store(true, Ordering::Relaxed);
+            Err(EngineError::Unavailable("it doesn't answer".into()))
+        });
+        answer.map(drop)
     }
 
     /// Runs a query. The answer is in RowBinary.
@@ -65,8 +93,7 @@ impl Engine {
         let seconds = QUERY_TIMEOUT.as_secs().to_string();
         let mut settings = vec![("default_format", "RowBinary"), ("max_execution_time", &*seconds)];
         if self.cluster.is_some() {
-            // A replica answers only if it has every insert that was acknowledged.
-            settings.push(("select_sequential_consistency", "1"));
+            settings.push(CONSISTENT_READ);
         }
         self.post(&settings, sql.into_bytes(), QUERY_TIMEOUT).await
     }
@@ -104,7 +131,9 @@ impl Engine {
             Some(password) => request.header("X-ClickHouse-Key", password.reveal()),
             None => request,
         };
-        let answer = request.send().await.map_err(|error| unavailable(&error))?;
+        let answer = request.send().await;
+        self.is_silent.store(answer.is_err(), Ordering::Relaxed);
+        let answer = answer.map_err(|error| unavailable(&error))?;
         let code = answer.headers().get(EXCEPTION_CODE).and_then(|code| code.to_str().ok()?.parse().ok());
         match (answer.status().is_success(), code) {
             (true, None) => read(answer, MAX_ANSWER_BYTES).await,
@@ -125,7 +154,7 @@ pub(super) fn insert_settings(token: &str, is_cluster: bool) -> Vec<(&str, &str)
         ("max_partitions_per_insert_block", "0"),
     ];
     if is_cluster {
-        settings.extend([("insert_quorum", "auto"), ("insert_quorum_parallel", "0")]);
+        settings.extend(QUORUM);
     }
     settings
 }

@@ -15,8 +15,8 @@ use crate::views::{Failure, Unavailable};
 /// Longer than the rewrite of a day may take.
 pub(super) const LEASE_MS: i64 = 320_000;
 const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How often a lease that another server has is tried.
-const MAX_TRIES: u32 = 100;
+/// How often a lease that another server has is tried. A report may have it for as long as a query takes.
+const MAX_TRIES: u32 = 500;
 
 pub(super) struct ProjectLease {
     pub(super) project: i64,
@@ -47,17 +47,26 @@ pub(super) use with_lease;
 impl Shared {
     /// Waits for the lease of a project. `None` when it does not exist.
     pub(super) async fn lease(&self, name: &str) -> Result<Option<ProjectLease>, Failure> {
-        let token = random_token()?;
         for _ in 0..MAX_TRIES {
-            match transact!(self.ledger, |tx| tx.lease_project(name, &token, LEASE_MS).await)? {
+            match self.try_lease(name, LEASE_MS).await? {
                 None => return Ok(None),
-                Some(Some(project)) => {
-                    return Ok(Some(ProjectLease { project, name: name.to_owned(), token }));
-                }
+                Some(Some(lease)) => return Ok(Some(lease)),
                 Some(None) => sleep(RETRY_DELAY).await,
             }
         }
         Err(Failure::new(Unavailable(lease_lost().to_string())))
+    }
+
+    /// `Some(None)` while another server has the lease, and `None` when the project does not exist.
+    pub(super) async fn try_lease(
+        &self,
+        name: &str,
+        lease_ms: i64,
+    ) -> Result<Option<Option<ProjectLease>>, Failure> {
+        let token = random_token()?;
+        let leased = transact!(self.ledger, |tx| tx.lease_project(name, &token, lease_ms).await)?;
+        let lease = |project| ProjectLease { project, name: name.to_owned(), token };
+        Ok(leased.map(|project| project.map(lease)))
     }
 
     pub(super) async fn release(&self, lease: &ProjectLease) {

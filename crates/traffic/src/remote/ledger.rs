@@ -114,7 +114,8 @@ pub trait Intake: Send {
         expired_before: Option<i64>,
     ) -> Result<HashMap<i64, [u8; 32]>, LedgerError>;
 
-    /// Empties the table of older ids if all of them expired, and lets it take the new ones.
+    /// Empties the table of older ids if all of them expired, and lets it take the new ones. Leaves it for later while
+    /// someone reads the whole table, such as a backup.
     async fn rotate_ids(&mut self, expired: &Cutoff) -> Result<(), LedgerError>;
 }
 
@@ -146,6 +147,8 @@ pub struct ShipmentScope<'a> {
     /// The lease of the caller; blocks of projects that others lease stay.
     pub lease: &'a str,
     pub max_events: u64,
+    /// The last block: what arrives during a call is shipped by a later one.
+    pub last: i64,
     /// Ships nothing unless a block has waited for so long.
     pub min_age_ms: i64,
 }
@@ -154,6 +157,9 @@ pub struct ShipmentScope<'a> {
 #[async_trait]
 pub trait Outbox: Send {
     async fn backlog(&mut self) -> Result<Backlog, LedgerError>;
+
+    /// The number of the newest block that waits, 0 if none does.
+    async fn last_waiting(&mut self) -> Result<i64, LedgerError>;
 
     /// Freezes blocks that wait as a shipment, leased for `lease_ms`. Returns false if there are none.
     async fn freeze(

@@ -15,6 +15,19 @@ use crate::reports::{
 };
 use crate::views::Failure;
 
+impl RemoteViews {
+    /// Goes on if the request is dropped: a rewrite that is cut off would leave its project leased, and its rows behind.
+    async fn finish<T: Send + 'static>(
+        &self,
+        rewrite: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        match self.0.in_background {
+            true => tokio::spawn(rewrite).await.map_err(Failure::new)?,
+            false => rewrite.await,
+        }
+    }
+}
+
 #[async_trait]
 impl Reports for RemoteViews {
     async fn series(
@@ -76,7 +89,8 @@ impl Reports for RemoteViews {
     }
 
     async fn reclassify(&self, project: &str, from: i64) -> Result<ReclassifyProgress, Failure> {
-        self.0.shared.reclassify(project, from).await
+        let (shared, project) = (self.0.shared.clone(), project.to_owned());
+        self.finish(async move { shared.reclassify(&project, from).await }).await
     }
 
     async fn forget_paths(
@@ -86,6 +100,7 @@ impl Reports for RemoteViews {
         from: i64,
         dry_run: bool,
     ) -> Result<RemovalProgress, Failure> {
-        self.0.shared.forget_paths(project, paths, from, dry_run).await
+        let (shared, project, paths) = (self.0.shared.clone(), project.to_owned(), paths.clone());
+        self.finish(async move { shared.forget_paths(&project, &paths, from, dry_run).await }).await
     }
 }

@@ -37,23 +37,29 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 impl Shared {
     pub(super) async fn run_maintenance(&self) -> Result<(), Failure> {
-        self.ship(None).await?;
         transact!(self.ledger, |tx| {
             tx.rotate_ids(&self.guard.database_cutoff(tx.now(), DEDUP_WINDOW)).await?;
             self.rotate_salts(tx).await
         })?;
+        self.ship(None).await?;
         let (raw_from, due) = transact!(self.ledger, |tx| {
             let raw_from = self.raw_from(tx.now());
             Ok((raw_from, tx.due_projects(raw_from.div_euclid(DAY)).await?))
         })?;
+        // What fails for one project must not keep the data of the others.
+        let mut done = Ok(());
         for project in due {
-            self.expire(&project, raw_from).await?;
+            done = done.and(self.expire(&project, raw_from).await);
         }
         for project in transact!(self.ledger, |tx| tx.purges(tx.now() - PURGE_AGAIN_AFTER_MS).await)? {
-            self.purge(project).await?;
-            transact!(self.ledger, |tx| tx.purged(project).await)?;
+            done = done.and(self.purge_again(project).await);
         }
-        Ok(())
+        done
+    }
+
+    async fn purge_again(&self, project: i64) -> Result<(), Failure> {
+        self.purge(project).await?;
+        Ok(transact!(self.ledger, |tx| tx.purged(project).await)?)
     }
 
     /// Where raw events begin, once all older ones are deleted.

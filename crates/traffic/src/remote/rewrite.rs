@@ -4,6 +4,7 @@
 //! leaves rows of a generation that never counts. They are deleted with the next rewrite of the day.
 
 use super::Shared;
+use super::engine::{CONSISTENT_READ, QUORUM};
 use super::lease::ProjectLease;
 use super::lease::with_lease;
 use super::ledger::LedgerSnapshot;
@@ -15,8 +16,9 @@ use crate::views::Failure;
 /// Blocks of a rewrite can be equal, and ClickHouse would drop them as retries.
 const NO_DEDUPLICATION: &[(&str, &str)] =
     &[("insert_deduplicate", "0"), ("async_insert", "0"), ("max_partitions_per_insert_block", "0")];
-/// How a deletion waits until every replica did it.
-const DELETE_SETTINGS: &[(&str, &str)] = &[("lightweight_deletes_sync", "2"), ("mutations_sync", "2")];
+/// A deletion waits for the replica that got it. The others follow on their own, also one that is away: no report counts
+/// these rows meanwhile.
+const DELETE_SETTINGS: &[(&str, &str)] = &[("lightweight_deletes_sync", "1"), ("mutations_sync", "1")];
 
 /// The class and the product of the rows that stay, as expressions.
 pub(super) struct RowChange {
@@ -54,7 +56,7 @@ impl Shared {
              SELECT project, at, path, kind, {class} AS new_class, markdown, status, agent, {product} AS new_product, referrer, verification, visitor, folded, toUInt32({generation}) AS new_generation \
              FROM views WHERE {current} AND {stays}"
         );
-        self.ready().await?.execute(insert, NO_DEDUPLICATION).await?;
+        self.copy_rows(insert).await?;
         self.switch(lease, day, generation, None).await
     }
 
@@ -81,9 +83,20 @@ impl Shared {
                  SELECT project, {key}, class, toUInt32({generation}) AS new_generation, n FROM {table} \
                  WHERE {current} AND {stays}"
             );
-            self.ready().await?.execute(copy, NO_DEDUPLICATION).await?;
+            self.copy_rows(copy).await?;
         }
         self.switch(lease, day, generation, visitors).await
+    }
+
+    /// On a cluster, from a replica that has every row, and to a majority.
+    async fn copy_rows(&self, insert: String) -> Result<(), Failure> {
+        let engine = self.ready().await?;
+        let mut settings = NO_DEDUPLICATION.to_vec();
+        if engine.cluster.is_some() {
+            settings.extend(QUORUM);
+            settings.push(CONSISTENT_READ);
+        }
+        Ok(engine.execute(insert, &settings).await?)
     }
 
     async fn next_generation(&self, lease: &ProjectLease, day: i64) -> Result<i64, Failure> {
@@ -121,8 +134,7 @@ impl Shared {
 
     pub(super) async fn delete(&self, table: &str, condition: &str) -> Result<(), Failure> {
         let engine = self.ready().await?;
-        let on = engine.cluster.as_ref().map(|name| format!(" ON CLUSTER '{name}'")).unwrap_or_default();
-        let delete = format!("DELETE FROM {table}{on} WHERE {condition}");
+        let delete = format!("DELETE FROM {table} WHERE {condition}");
         Ok(engine.execute(delete, DELETE_SETTINGS).await?)
     }
 }

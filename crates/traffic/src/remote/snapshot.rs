@@ -10,6 +10,7 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::sleep;
 
 use super::Shared;
+use super::lease::ProjectLease;
 use super::ledger::LedgerSnapshot;
 use super::rows::path;
 use super::transaction::{in_time, transact};
@@ -18,6 +19,10 @@ use crate::classify::Class;
 use crate::event::Kind;
 use crate::views::{Failure, Tally, Unavailable};
 
+/// How often a report is outdated before it keeps its project from being shipped, so that it ends.
+const OUTDATED_BEFORE_HOLD: u32 = 2;
+/// Longer than a query may take.
+const HOLD_MS: i64 = 25_000;
 /// Views that a report reads from the outbox. If more wait, they are shipped first.
 const MAX_WAITING: u64 = 200_000;
 /// How often a report is computed, or waits for a shipment.
@@ -97,6 +102,9 @@ pub(super) struct Moments<'s> {
     project: &'s str,
     tries: u32,
     delays: u32,
+    outdated: u32,
+    /// A lease, so that nothing of the project is shipped while the report is computed. It also ends by time.
+    hold: Option<ProjectLease>,
     _permit: SemaphorePermit<'s>,
 }
 
@@ -106,6 +114,9 @@ impl Moments<'_> {
         let shared = self.shared;
         while self.tries < MAX_TRIES {
             self.tries += 1;
+            if self.outdated >= OUTDATED_BEFORE_HOLD && self.hold.is_none() {
+                self.hold = shared.try_lease(self.project, HOLD_MS).await?.flatten();
+            }
             let Some(ledger) = shared.snapshot(self.project).await? else { return Ok(None) };
             if ledger.is_shipping {
                 self.delays += 1;
@@ -117,6 +128,7 @@ impl Moments<'_> {
                     sleep(SHIPMENT_DELAY).await;
                 }
             } else if ledger.waiting_events > MAX_WAITING {
+                self.release().await;
                 shared.ship(Some(ledger.project)).await?;
                 sleep(SHIPMENT_DELAY).await;
             } else {
@@ -131,17 +143,27 @@ impl Moments<'_> {
     }
 
     /// Whether a report of this moment is right.
-    pub(super) async fn is_current(&self, moment: &Moment) -> Result<bool, Failure> {
+    pub(super) async fn is_current(&mut self, moment: &Moment) -> Result<bool, Failure> {
         let version = self.shared.version(moment.ledger.project).await?;
-        Ok(version == Some(moment.ledger.version))
+        self.release().await;
+        let is_current = version == Some(moment.ledger.version);
+        self.outdated += u32::from(!is_current);
+        Ok(is_current)
+    }
+
+    async fn release(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            self.shared.release(&hold).await;
+        }
     }
 }
 
 impl Shared {
     /// The moments of a report.
     pub(super) async fn moments<'s>(&'s self, project: &'s str) -> Result<Moments<'s>, Failure> {
+        self.engine.check_silence().await?;
         let permit = self.reports.acquire().await.map_err(Failure::new)?;
-        Ok(Moments { shared: self, project, tries: 0, delays: 0, _permit: permit })
+        Ok(Moments { shared: self, project, tries: 0, delays: 0, outdated: 0, hold: None, _permit: permit })
     }
 
     /// Ships what waits, because it is too much for a report. The report is computed again, because its version changes;

@@ -97,15 +97,21 @@ impl Taker {
         }
     }
 
-    /// Tries again when the database aborts the transaction. Nothing in memory changes before the commit.
+    /// Tries again when the database aborts the transaction. Nothing in memory but the salts changes before the commit.
     async fn take_all(&mut self, group: &[Batch]) -> Result<Pending, Failure> {
-        for _ in 1..MAX_TRIES {
-            match in_time(self.try_take(group)).await {
-                Err(LedgerError::Aborted) => {}
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let taken = in_time(self.try_take(group)).await;
+            if taken.is_err() {
+                // Salts that were created may not have been committed.
+                self.salts = Salts::default();
+            }
+            match taken {
+                Err(LedgerError::Aborted) if tries < MAX_TRIES => {}
                 done => return Ok(done?),
             }
         }
-        Ok(in_time(self.try_take(group)).await?)
     }
 
     async fn try_take(&mut self, group: &[Batch]) -> Result<Pending, LedgerError> {

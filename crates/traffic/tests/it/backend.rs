@@ -148,6 +148,11 @@ impl RemoteHome {
         }
     }
 
+    /// A server that reaches its engine through another port.
+    pub(crate) fn server_through(&self, port: u16) -> RemoteViews {
+        self.server_at(&self.engine.url_at(port))
+    }
+
     /// A server that ships only when a test tells it to.
     pub(crate) fn quiet_server(&self) -> RemoteViews {
         self.server_at(&self.engine.url())

@@ -17,7 +17,7 @@ const START_TRIES: u32 = 600;
 /// An empty database on the shared server, until it is dropped.
 pub(crate) struct EngineDatabase {
     name: String,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl EngineDatabase {
@@ -37,7 +37,11 @@ impl EngineDatabase {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/{}", self.port, self.name)
+        self.url_at(self.port)
+    }
+
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        format!("http://127.0.0.1:{port}/{}", self.name)
     }
 
     /// Lets a server end when a statement arrives, or after it ran it.

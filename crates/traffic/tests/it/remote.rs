@@ -1,6 +1,7 @@
 //! Tests of the backend on PostgreSQL and ClickHouse: several servers, an engine that is away, passwords.
 
 mod kills;
+mod pressure;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -54,7 +54,11 @@ async fn new_pages_beyond_the_daily_limit_count_as_other(home: &dyn Home) {
     assert_eq!(all(&*views, "acme").await.pages, expected);
     home.clock().advance(DAY);
     views.ingest("acme", paths(&["/c"])).await.unwrap();
-    assert_eq!(all(&*views, "acme").await.pages.last(), Some(&page("/c", 1, 0)), "another day has room again");
+    assert_eq!(
+        all(&*views, "acme").await.pages.last(),
+        Some(&page("/c", 1, 0)),
+        "another day has room again"
+    );
 }
 
 #[tokio::test]
@@ -93,13 +97,11 @@ async fn counts_stay_when_raw_events_are_deleted(home: &dyn Home) {
     assert_eq!(readers(views).await, 1);
 
     // A late view counts in its hour, and its raw event is not stored.
-    for _ in 0..2 {
-        views.ingest("acme", vec![read(clock, times[2], "192.0.2.1")]).await.unwrap();
-    }
-    assert_eq!(human(views, "2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z").await, 3);
-    assert_eq!(readers(views).await, 3, "the same reader is no longer recognized");
+    views.ingest("acme", vec![read(clock, times[2], "192.0.2.1")]).await.unwrap();
+    assert_eq!(human(views, "2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z").await, 2);
+    assert_eq!(readers(views).await, 2, "the same reader is no longer recognized");
     views.run_maintenance().await;
-    assert_eq!(human(views, "2026-03-01", "2026-03-02").await, 5);
+    assert_eq!(human(views, "2026-03-01", "2026-03-02").await, 4);
 }
 
 #[tokio::test]

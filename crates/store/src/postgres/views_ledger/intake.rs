@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use base::Cutoff;
+use sqlx::Acquire;
 use traffic::FilePart;
 use traffic::ledger::{IdHash, Intake, LedgerError, LedgerProject};
 
@@ -121,13 +122,23 @@ impl Intake for LedgerWork {
 
     async fn rotate_ids(&mut self, expired: &Cutoff) -> Result<(), LedgerError> {
         let current = sqlx::query_as("SELECT is_b, since FROM views_ids_current");
-        let (_, since): (bool, i64) = current.fetch_one(&mut *self.tx).await.map_err(ledger_error)?;
+        let (is_b, since): (bool, i64) = current.fetch_one(&mut *self.tx).await.map_err(ledger_error)?;
         let has_misdated = expired.kept_from <= expired.kept_to;
         if has_misdated || !expired.has_passed(since) {
             return Ok(());
         }
         let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(lock_number(IDS));
         lock.execute(&mut *self.tx).await.map_err(ledger_error)?;
+        // A backup reads a table for as long as it takes. Waiting for it would keep every server from taking views.
+        let mut attempt = self.tx.begin().await.map_err(ledger_error)?;
+        let lock = if is_b { LOCK_A } else { LOCK_B };
+        match sqlx::query(lock).execute(&mut *attempt).await {
+            Ok(_) => attempt.commit().await.map_err(ledger_error)?,
+            Err(error) if is_lock_not_available(&error) => {
+                return attempt.rollback().await.map_err(ledger_error);
+            }
+            Err(error) => return Err(ledger_error(error)),
+        }
         // Another server may have rotated them meanwhile.
         let rotate =
             "UPDATE views_ids_current SET is_b = NOT is_b, since = $1 WHERE since = $2 RETURNING is_b";
@@ -139,6 +150,13 @@ impl Intake for LedgerWork {
         }
         Ok(())
     }
+}
+
+const LOCK_A: &str = "LOCK TABLE views_ids_a IN ACCESS EXCLUSIVE MODE NOWAIT";
+const LOCK_B: &str = "LOCK TABLE views_ids_b IN ACCESS EXCLUSIVE MODE NOWAIT";
+
+fn is_lock_not_available(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "55P03")
 }
 
 /// Takes an id that neither table has, or only with a time that expired. A concurrent claim of the same id waits.

@@ -7,8 +7,8 @@ use traffic::ledger::{Backlog, LedgerError, Outbox, Shipment, ShipmentScope};
 
 use super::{LedgerWork, ledger_error};
 
-/// Blocks that one shipment looks at.
-const MAX_BLOCKS: i64 = 2_000;
+/// Blocks that one shipment looks at. A view from a browser can be a block of its own.
+const MAX_BLOCKS: i64 = 10_000;
 
 #[async_trait]
 impl Outbox for LedgerWork {
@@ -18,6 +18,11 @@ impl Outbox for LedgerWork {
         let (events, bytes, oldest): (i64, i64, Option<i64>) =
             sqlx::query_as(sum).fetch_one(&mut *self.tx).await.map_err(ledger_error)?;
         Ok(Backlog { events: events.unsigned_abs(), bytes: bytes.unsigned_abs(), oldest })
+    }
+
+    async fn last_waiting(&mut self) -> Result<i64, LedgerError> {
+        let last = "SELECT coalesce(max(n), 0) FROM views_outbox WHERE shipment IS NULL";
+        sqlx::query_scalar(last).fetch_one(&mut *self.tx).await.map_err(ledger_error)
     }
 
     async fn freeze(
@@ -119,13 +124,13 @@ impl LedgerWork {
     /// Locks blocks that wait, and returns their numbers and projects. Other servers skip them.
     async fn waiting_blocks(&mut self, scope: ShipmentScope<'_>) -> Result<Vec<(i64, i64)>, LedgerError> {
         let select = "SELECT n, project, events FROM views_outbox AS waiting
-            WHERE shipment IS NULL AND ($1::bigint IS NULL OR project = $1)
+            WHERE shipment IS NULL AND n <= $5 AND ($1::bigint IS NULL OR project = $1)
             AND NOT EXISTS (SELECT 1 FROM views_projects
                 WHERE id = waiting.project AND lease_until > $2 AND lease IS DISTINCT FROM $3)
             ORDER BY n LIMIT $4 FOR UPDATE SKIP LOCKED";
         let select = sqlx::query_as(select).bind(scope.project).bind(self.now).bind(scope.lease);
         let found: Vec<(i64, i64, i64)> =
-            select.bind(MAX_BLOCKS).fetch_all(&mut *self.tx).await.map_err(ledger_error)?;
+            select.bind(MAX_BLOCKS).bind(scope.last).fetch_all(&mut *self.tx).await.map_err(ledger_error)?;
         let mut events = 0;
         let fits = |(_, _, more): &(i64, i64, i64)| {
             let is_first = events == 0;
