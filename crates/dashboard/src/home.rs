@@ -17,21 +17,21 @@ const DAYS: i32 = 7;
 /// `GET /`
 pub(crate) async fn show(State(app): State<App>, user: SignedInUser) -> Result<Response, PageError> {
     let mut projects = Vec::new();
+    let mut has_views = app.stores_views();
     for project in app.accounts.projects(Some(&user.organization)).await? {
         let latest = app.jobs.list(&project.id, &Filter { limit: 1, ..Filter::default() }).await?.items;
         let latest = jobs::rows(&app, &project, &latest).pop();
-        let sparkline = sparkline(&app, &project).await?;
+        let sparkline = if has_views { sparkline(&app, &project).await? } else { None };
+        // What doesn't answer for one project would keep the page waiting for each of the others.
+        has_views = sparkline.is_some();
         projects.push(ProjectRow { project: nav(&project), latest, sparkline });
     }
     let is_owner = user.session.is_owner();
     Ok(page(&Home { shell: user.shell("Projects", Section::Projects), projects, is_owner }))
 }
 
-/// The last day is today, which is still counting.
+/// The last day is today, which is still counting. `None` while the page views are not available.
 async fn sparkline(app: &App, project: &Project) -> Result<Option<Sparkline>, PageError> {
-    if !app.stores_views() {
-        return Ok(None);
-    }
     let day = DAY.as_millis() as i64;
     let end = (app.clock.now_ms().div_euclid(day) + 1) * day;
     let range = Range::new(Some(end - i64::from(DAYS) * day), Some(end))?;
