@@ -141,7 +141,8 @@ impl Export {
         Ok(found)
     }
 
-    /// The days that have as many names of a kind as a day can have, with their names.
+    /// The days whose further names count as other, with the names that they have. A day that was compacted again after
+    /// it was full has one name less: `(other)` takes its place.
     pub(crate) async fn full_name_days(
         &self,
         project: i64,
@@ -153,8 +154,9 @@ impl Export {
         while let Some((about, day, packed)) = rows.try_next().await? {
             let mut names = Vec::new();
             each_name(&packed, |name, _| names.push(name.to_owned()))?;
-            names.retain(|name| name != OTHER_NAMES);
-            if names.len() >= MAX_NAMES_PER_DAY {
+            let is_full = names.len() >= MAX_NAMES_PER_DAY || names.iter().any(|name| name == OTHER_NAMES);
+            if is_full {
+                names.retain(|name| name != OTHER_NAMES);
                 with(about, day, names);
             }
         }

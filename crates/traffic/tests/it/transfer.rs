@@ -7,8 +7,8 @@ use base::{Clock, ClockGuard, TestClock};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use traffic::{
-    AddressRanges, Event, FilePart, Limits, ListQuery, OTHER_PAGES, PathGlob, Progress, Range, RawEvent,
-    Readers, RemoteViews, Reports, SqliteViews, Views, ViewsTransfer, compare_reports, parse_event,
+    AddressRanges, Event, FilePart, Limits, ListQuery, OTHER_NAMES, OTHER_PAGES, PathGlob, Progress, Range,
+    RawEvent, Readers, RemoteViews, Reports, SqliteViews, Views, ViewsTransfer, compare_reports, parse_event,
 };
 
 use crate::backend::RemoteHome;
@@ -172,6 +172,34 @@ async fn an_interrupted_move_of_views_continues() {
     assert_eq!(transfer.compare_events().await.unwrap(), None);
     assert!(!transfer.has_other_views().await.unwrap());
     check_equal(&source, &moving.home.quiet_server(), 24).await;
+}
+
+/// A day that is compacted again after it was full has `(other)` in the place of a name.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn names_that_a_full_day_folded_stay_folded() {
+    let moving = Moving::new().await;
+    let missing = |n: u32| {
+        let raw = RawEvent {
+            status: Some(404),
+            ip: Some(format!("198.18.{}.{}", n / 250, n % 250)),
+            ..raw(&format!("/missing/{n}"), FIREFOX)
+        };
+        parse_event(raw, moving.clock.now()).unwrap()
+    };
+    let views = moving.server().await;
+    views.ingest("acme", (0..10_050).map(missing).collect()).await.unwrap();
+    views.run_maintenance().await.unwrap();
+    views.ingest("acme", vec![missing(20_000)]).await.unwrap();
+    views.run_maintenance().await.unwrap();
+    views.close().await;
+    let (old, new) = moving.move_all().await;
+    for views in [&old as &dyn Reports, &new as &dyn Reports] {
+        let query = ListQuery::new(1, 0);
+        let missing = views.not_found("acme", &Range::default(), &query).await.unwrap();
+        let first = &missing.pages[0];
+        assert_eq!((first.path.as_str(), first.requests.human), (OTHER_NAMES, 52));
+    }
 }
 
 #[tokio::test]
