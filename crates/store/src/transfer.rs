@@ -24,9 +24,8 @@ use crate::postgres::{DatabaseUrl, PostgresStore};
 use crate::sqlite::SqliteStore;
 use crate::{MasterKey, StoreError};
 use cells::Fingerprint;
-pub(crate) use progress::refuse_incomplete;
 use progress::{Begun, Progress};
-pub(crate) use progress::{save_step, step_state};
+pub(crate) use progress::{is_incomplete, refuse_incomplete, save_step, step_state};
 use source::Source;
 use tables::TABLES;
 use target::{Table, lock_for_move};
@@ -132,7 +131,8 @@ impl Transfer {
             begun,
             tables,
         };
-        let state = transfer.check_target().await?;
+        let Self { target, url, master, plan, begun, .. } = &mut transfer;
+        let state = check_target(target, url, master, plan, begun.as_ref()).await?;
         Ok((transfer, state))
     }
 
@@ -153,6 +153,10 @@ impl Transfer {
         }
         let clock = self.source.clock_record().await?;
         let mut tx = self.target.begin().await?;
+        // A server may have started since the target was checked. From here to the commit, none starts.
+        target::lock_out_servers(&mut tx, &self.url).await?;
+        let begun = progress::find(&mut tx).await?;
+        check_target(&mut tx, &self.url, &self.master, &self.plan, begun.as_ref()).await?;
         let begun = progress::begin(&mut tx, &self.plan).await?;
         target::clear_traces_of_servers(&mut tx).await?;
         target::copy_clock(&mut tx, clock.as_ref(), &self.plan.directory).await?;
@@ -200,32 +204,43 @@ impl Transfer {
     pub async fn close(self) {
         let _ = self.target.close().await;
     }
+}
 
-    async fn check_target(&mut self) -> Result<TransferState, TransferError> {
-        let url = self.url.to_string();
-        let Some(begun) = &self.begun else {
-            return match self.first_foreign_table().await? {
-                Some(table) => Err(TransferError::NotEmpty { url, table }),
-                None => Ok(TransferState::New),
-            };
+/// Fails unless the target is empty, or has the move of this plan.
+async fn check_target(
+    db: &mut PgConnection,
+    url: &DatabaseUrl,
+    master: &MasterKey,
+    plan: &TransferPlan,
+    begun: Option<&Begun>,
+) -> Result<TransferState, TransferError> {
+    let url = url.to_string();
+    let Some(begun) = begun else {
+        return match first_foreign_table(db, &url, master).await? {
+            Some(table) => Err(TransferError::NotEmpty { url, table }),
+            None => Ok(TransferState::New),
         };
-        if begun.id != self.plan.id {
-            return Err(TransferError::NotEmpty { url, table: "an earlier move".into() });
-        }
-        if begun.views != self.plan.views {
-            let was = begun.views.clone().unwrap_or_else(|| "those in the data directory".into());
-            return Err(TransferError::OtherViews { url, was });
-        }
-        Ok(if begun.is_finished { TransferState::Complete } else { TransferState::Interrupted })
+    };
+    if begun.id != plan.id {
+        return Err(TransferError::NotEmpty { url, table: "an earlier move".into() });
     }
+    if begun.views != plan.views {
+        let was = begun.views.clone().unwrap_or_else(|| "those in the data directory".into());
+        return Err(TransferError::OtherViews { url, was });
+    }
+    Ok(if begun.is_finished { TransferState::Complete } else { TransferState::Interrupted })
+}
 
-    /// A table with rows that are not from a server that only started.
-    async fn first_foreign_table(&mut self) -> Result<Option<String>, TransferError> {
-        if !target::is_sealed_with(&mut self.target, &self.master).await? {
-            return Err(TransferError::OtherKey(self.url.to_string()));
-        }
-        Ok(target::first_used_table(&mut self.target).await?)
+/// A table with rows that are not from a server that only started.
+async fn first_foreign_table(
+    db: &mut PgConnection,
+    url: &str,
+    master: &MasterKey,
+) -> Result<Option<String>, TransferError> {
+    if !target::is_sealed_with(db, master).await? {
+        return Err(TransferError::OtherKey(url.to_owned()));
     }
+    Ok(target::first_used_table(db).await?)
 }
 
 fn describe(expected: &Fingerprint, found: &Fingerprint) -> (String, String) {

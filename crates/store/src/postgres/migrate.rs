@@ -6,6 +6,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::url::DatabaseUrl;
 use crate::sql::lock_number;
+use crate::transfer::is_incomplete;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_store.sql"),
@@ -52,8 +53,17 @@ pub(super) async fn run(db: &mut PgConnection, url: &DatabaseUrl, schema: Schema
     change.commit().await.map_err(unusable)
 }
 
+/// Who uses the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum User {
+    /// A server or a command: not while an installation is being moved to the database.
+    Installation,
+    /// The move itself.
+    Move,
+}
+
 /// Marks the database as in use by this connection, and checks that the schema is that of this program.
-pub(super) async fn hold(db: &mut PgConnection) -> Result<(), sqlx::Error> {
+pub(super) async fn hold(db: &mut PgConnection, user: User) -> Result<(), sqlx::Error> {
     let mut look = db.begin().await?;
     lock(&mut look).await?;
     if version(&mut look).await? != MIGRATIONS.len() {
@@ -61,6 +71,10 @@ pub(super) async fn hold(db: &mut PgConnection) -> Result<(), sqlx::Error> {
     }
     let hold = sqlx::query("SELECT pg_advisory_lock_shared($1)");
     hold.bind(lock_number(IN_USE)).execute(&mut *look).await?;
+    // Only now: a move that begins has this lock until it recorded that.
+    if user == User::Installation && is_incomplete(&mut look).await? {
+        return Err(sqlx::Error::Configuration("an installation is being moved to it".into()));
+    }
     look.commit().await
 }
 

@@ -36,6 +36,7 @@ use crate::{Job, JobId, Lease, LeaseLimits, MasterKey, ProjectId, Result, StoreE
 pub(crate) use create::insert_jobs;
 use dedicated::DedicatedReader;
 pub use inspect::{PostgresInspection, inspect_postgres};
+use migrate::User;
 pub(crate) use migrate::{IN_USE, MIGRATIONS};
 use notifier::{Listener, Notifier};
 use queue::Attempt;
@@ -72,7 +73,7 @@ impl PostgresStore {
     ) -> Result<Self> {
         let mut first = Self::connect_to_migrated(url, schema).await?;
         refuse_incomplete(&mut first, url).await?;
-        Self::start(first, url, master, clock).await
+        Self::start(first, url, master, clock, User::Installation).await
     }
 
     /// Opens a database that an installation is being moved to.
@@ -82,7 +83,7 @@ impl PostgresStore {
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         let first = Self::connect_to_migrated(url, Schema::MustMatch).await?;
-        Self::start(first, url, master, clock).await
+        Self::start(first, url, master, clock, User::Move).await
     }
 
     /// Connects once, and brings the schema up to date.
@@ -96,14 +97,20 @@ impl PostgresStore {
     }
 
     async fn start(
-        first: PgConnection,
+        mut first: PgConnection,
         url: &DatabaseUrl,
         master: MasterKey,
         clock: Arc<dyn Clock>,
+        user: User,
     ) -> Result<Self> {
         let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
         let options = url.options();
-        let listener = Listener::open(&options).await.map_err(unusable)?;
+        let opened = Listener::open(&options, user).await;
+        if opened.is_err() && user == User::Installation {
+            // A move may have begun since the first look: says so.
+            refuse_incomplete(&mut first, url).await?;
+        }
+        let listener = opened.map_err(unusable)?;
         let _ = first.close().await;
         let pool = pool(options.clone(), clock.clone());
         let reader = DedicatedReader::new(pool.clone(), clock.clone());

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{ACQUIRE_TIMEOUT, migrate};
+use super::ACQUIRE_TIMEOUT;
+use super::migrate::{self, User};
 use crate::id::random_base62;
 
 const WORK: &str = "docwright_work";
@@ -97,11 +98,12 @@ async fn publish(pool: PgPool, sender: String, channel: &'static str, local: Arc
 }
 
 async fn listen(options: PgConnectOptions, mut listener: Listener, sender: String, local: Arc<Local>) {
+    let user = listener.user;
     loop {
         let error = listener.run(&sender, &local).await;
         tracing::warn!("the database is not heard any more: {error}");
         listener = loop {
-            match Listener::open(&options).await {
+            match Listener::open(&options, user).await {
                 Ok(listener) => break listener,
                 Err(error) => tracing::warn!("the database cannot be listened to: {error}"),
             }
@@ -113,34 +115,38 @@ async fn listen(options: PgConnectOptions, mut listener: Listener, sender: Strin
 }
 
 /// A connection that listens. It holds the lock that marks the database as in use.
-pub(super) struct Listener(PgListener);
+pub(super) struct Listener {
+    listener: PgListener,
+    user: User,
+}
 
 impl Listener {
-    pub(super) async fn open(options: &PgConnectOptions) -> Result<Self, sqlx::Error> {
+    pub(super) async fn open(options: &PgConnectOptions, user: User) -> Result<Self, sqlx::Error> {
         // Each listener has its own pool, because it does not notice when its connection hangs.
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(None)
             .max_lifetime(None)
-            .after_connect(|db, _| Box::pin(migrate::hold(db)))
+            .after_connect(move |db, _| Box::pin(migrate::hold(db, user)))
             .connect_lazy_with(options.clone());
         let mut listener = PgListener::connect_with(&pool).await?;
         listener.eager_reconnect(false);
         listener.listen_all([WORK, EVENTS]).await?;
-        Ok(Self(listener))
+        Ok(Self { listener, user })
     }
 
     /// Passes on notifications of other servers until the connection fails.
     async fn run(mut self, sender: &str, local: &Local) -> sqlx::Error {
         loop {
-            match timeout(PING_AFTER, self.0.try_recv()).await {
+            match timeout(PING_AFTER, self.listener.try_recv()).await {
                 Ok(Ok(Some(notice))) if notice.payload() != sender => local.notify(notice.channel()),
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None)) => return sqlx::Error::Io(std::io::ErrorKind::ConnectionAborted.into()),
                 Ok(Err(error)) => return error,
                 Err(_) => {
-                    match timeout(ACQUIRE_TIMEOUT, sqlx::query("SELECT 1").execute(&mut self.0)).await {
+                    match timeout(ACQUIRE_TIMEOUT, sqlx::query("SELECT 1").execute(&mut self.listener)).await
+                    {
                         Ok(Ok(_)) => {}
                         Ok(Err(error)) => return error,
                         Err(_) => return sqlx::Error::PoolTimedOut,

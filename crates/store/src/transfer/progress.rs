@@ -49,10 +49,14 @@ pub(super) async fn find(db: &mut PgConnection) -> Result<Option<Begun>, sqlx::E
 /// Fails for a database that an installation was not completely moved to.
 pub(crate) async fn refuse_incomplete(db: &mut PgConnection, url: &DatabaseUrl) -> Result<(), OpenError> {
     let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
-    match find(db).await.map_err(unusable)? {
-        Some(Begun { is_finished: false, .. }) => Err(OpenError::Incomplete { path: url.to_string() }),
-        _ => Ok(()),
+    match is_incomplete(db).await.map_err(unusable)? {
+        true => Err(OpenError::Incomplete { path: url.to_string() }),
+        false => Ok(()),
     }
+}
+
+pub(crate) async fn is_incomplete(db: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    Ok(find(db).await?.is_some_and(|begun| !begun.is_finished))
 }
 
 pub(super) async fn begin(db: &mut PgConnection, plan: &TransferPlan) -> Result<Begun> {

@@ -135,6 +135,15 @@ pub(super) async fn lock_for_move(db: &mut PgConnection, url: &DatabaseUrl) -> R
     Ok(())
 }
 
+/// Keeps servers from starting until the transaction ends. Fails if one uses the database.
+pub(super) async fn lock_out_servers(db: &mut PgConnection, url: &DatabaseUrl) -> Result<(), TransferError> {
+    let lock = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)").bind(lock_number(IN_USE));
+    match lock.fetch_one(db).await? {
+        true => Ok(()),
+        false => Err(TransferError::InUse(url.to_string())),
+    }
+}
+
 /// Tables that a server fills when it only starts.
 const FILLED_BY_A_START: [&str; 2] = ["rates", "secrets"];
 /// Tables of the ledger that have rows once it was used.

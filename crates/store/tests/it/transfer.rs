@@ -191,6 +191,27 @@ async fn a_target_with_other_data_is_refused() {
     assert!(refused.contains("already has data (organizations): create an empty database"), "{refused}");
 }
 
+/// Between the check and the beginning, a person may have time to read what will be moved.
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn a_server_that_started_since_the_check_is_noticed() {
+    let moving = Moving::new().await;
+    let (mut transfer, _) = moving.open().await;
+    let server = moving.open_target().await.unwrap();
+    let refused = transfer.begin().await.unwrap_err().to_string();
+    assert!(refused.contains("a server or a command uses it: stop it first"), "{refused}");
+    server.create_organization("globex").await.unwrap();
+    close(server).await;
+    // The database notices a moment later that the server's connections ended.
+    let refused = loop {
+        match transfer.begin().await.unwrap_err() {
+            TransferError::InUse(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+            refused => break refused.to_string(),
+        }
+    };
+    assert!(refused.contains("already has data (organizations)"), "{refused}");
+}
+
 #[tokio::test]
 #[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
 async fn another_move_to_the_same_target_is_refused() {
