@@ -319,6 +319,9 @@ pub trait Transfers: Send {
     /// Creates a project with this id, unless it exists. `raw_from` is where its raw events begin.
     async fn create_project(&mut self, id: i64, name: &str, raw_from: i64) -> Result<(), LedgerError>;
 
+    /// Adds the progress of files.
+    async fn add_imports(&mut self, project: i64, files: &[(String, Progress)]) -> Result<(), LedgerError>;
+
     /// Adds event ids with the time of their receipt. No id may occur twice.
     async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError>;
 

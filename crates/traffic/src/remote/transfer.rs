@@ -138,6 +138,7 @@ impl ViewsTransfer {
         let project = current.project.name.clone();
         let events = match current.state.stage {
             Stage::Pages => current.move_pages(&self.from, &self.to).await.map(|()| 0),
+            Stage::Imports => current.move_imports(&self.from, &self.to).await.map(|()| 0),
             Stage::Rollups | Stage::Events => current.move_part(&self.from, &self.to).await,
             Stage::Ids => current.move_ids(&self.from, &self.to).await.map(|()| 0),
             Stage::Complete => Ok(0),

@@ -79,10 +79,17 @@ impl Export {
         Ok(rows.into_iter().filter_map(|(day, salt)| Some((day, salt.try_into().ok()?))).collect())
     }
 
-    pub(crate) async fn imports(&self, project: i64) -> Result<Vec<(String, Progress)>, Failure> {
-        let select = "SELECT file, bytes, hash FROM import WHERE project = ? ORDER BY file";
-        let rows: Vec<(String, i64, String)> =
-            sqlx::query_as(select).bind(project).fetch_all(&mut *self.reader().await?).await?;
+    /// The progress of imported files after one.
+    pub(crate) async fn imports(
+        &self,
+        project: i64,
+        after: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<(String, Progress)>, Failure> {
+        let select = "SELECT file, bytes, hash FROM import WHERE project = ?1 AND (?2 IS NULL OR file > ?2)
+            ORDER BY file LIMIT ?3";
+        let select = sqlx::query_as(select).bind(project).bind(after.map(str::to_owned)).bind(limit);
+        let rows: Vec<(String, i64, String)> = select.fetch_all(&mut *self.reader().await?).await?;
         let import = |(file, bytes, hash): (String, i64, String)| {
             (file, Progress { bytes: bytes.unsigned_abs(), hash })
         };

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use base::{Clock, ClockGuard, TestClock};
 use jiff::{SignedDuration, Timestamp};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 use traffic::{
     AddressRanges, Event, FilePart, Limits, ListQuery, OTHER_NAMES, OTHER_PAGES, PathGlob, Progress, Range,
@@ -172,6 +174,24 @@ async fn an_interrupted_move_of_views_continues() {
     assert_eq!(transfer.compare_events().await.unwrap(), None);
     assert!(!transfer.has_other_views().await.unwrap());
     check_equal(&source, &moving.home.quiet_server(), 24).await;
+}
+
+/// One transaction could not move them all in time.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn the_progress_of_many_files_is_moved() {
+    let moving = Moving::new().await;
+    let views = moving.server().await;
+    views.ingest("acme", vec![moving.event(1, 1)]).await.unwrap();
+    views.close().await;
+    let mut beside = SqliteConnectOptions::new().filename(&moving.file).connect().await.unwrap();
+    let files = "WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 30000)
+        INSERT INTO import (project, file, bytes, hash, at) SELECT project.id, 'log ' || n, n, 'h' || n, 0 FROM n, project";
+    sqlx::query(files).execute(&mut beside).await.unwrap();
+    beside.close().await.unwrap();
+    moving.move_all().await;
+    let moved = "SELECT count(*), sum(bytes), max(hash) FROM views_imports";
+    assert_eq!(moving.home.database.sql(moved), "30000|450015000|h9999");
 }
 
 /// A day that is compacted again after it was full has `(other)` in the place of a name.

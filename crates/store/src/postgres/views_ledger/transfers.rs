@@ -1,6 +1,7 @@
 //! Receives the page views of a data directory.
 
 use async_trait::async_trait;
+use traffic::Progress;
 use traffic::ledger::{IdHash, LedgerError, Transfers};
 
 use super::{LedgerWork, ledger_error};
@@ -18,6 +19,17 @@ impl Transfers for LedgerWork {
         let next = "SELECT setval(sequence, greatest($1, nextval(sequence)))
             FROM (SELECT pg_get_serial_sequence('views_projects', 'id')::regclass AS sequence) AS numbers";
         sqlx::query(next).bind(id).execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
+    }
+
+    async fn add_imports(&mut self, project: i64, files: &[(String, Progress)]) -> Result<(), LedgerError> {
+        let add = "INSERT INTO views_imports (project, file, bytes, hash)
+            SELECT $1, sent.* FROM unnest($2::text[], $3::bigint[], $4::text[]) AS sent (file, bytes, hash)
+            ON CONFLICT (project, file) DO UPDATE SET bytes = excluded.bytes, hash = excluded.hash";
+        let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
+        let bytes = files.iter().map(|(_, progress)| i64::try_from(progress.bytes).unwrap_or(i64::MAX));
+        let hashes: Vec<&str> = files.iter().map(|(_, progress)| progress.hash.as_str()).collect();
+        let add = sqlx::query(add).bind(project).bind(names).bind(bytes.collect::<Vec<_>>()).bind(hashes);
+        add.execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
     }
 
     async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError> {

@@ -4,23 +4,20 @@ use super::state::{ProjectState, Stage, step_of};
 use super::{Current, Shared};
 use crate::remote::transaction::transact;
 use crate::sqlite::export::Export;
-use crate::views::{Failure, FilePart};
+use crate::views::Failure;
 
 /// Few enough for one transaction.
 const MAX_PAGES: i64 = 10_000;
+const MAX_IMPORTS: i64 = 1_000;
 
 impl Current {
-    /// Moves pages. The first step also creates the project, with the progress of its imported files.
+    /// Moves pages. The first step also creates the project.
     pub(super) async fn move_pages(&mut self, from: &Export, to: &Shared) -> Result<(), Failure> {
         let project = &self.project;
         let pages = from.named_pages(project.id, self.state.after, MAX_PAGES).await?;
-        let imports = match self.state.after {
-            0 => from.imports(project.id).await?,
-            _ => Vec::new(),
-        };
         let next = match pages.last() {
             Some((number, ..)) => ProjectState { after: *number, ..self.state.clone() },
-            None => self.state.at(Stage::Rollups),
+            None => self.state.at(Stage::Imports),
         };
         let mut days: Vec<(i64, Vec<String>)> = Vec::new();
         for (_, path, day) in pages {
@@ -32,13 +29,27 @@ impl Current {
         let (step, encoded) = (step_of(project.id), next.encode());
         transact!(to.ledger, |tx| {
             tx.create_project(project.id, &project.name, project.raw_from).await?;
-            for (file, progress) in &imports {
-                tx.lock_import(project.id, file).await?;
-                let part = FilePart { file: file.clone(), from: 0, to: progress.clone() };
-                tx.record_import(project.id, &part).await?;
-            }
             for (day, paths) in &days {
                 tx.add_pages(project.id, *day, paths).await?;
+            }
+            tx.save_step(&step, &encoded).await
+        })?;
+        self.state = next;
+        Ok(())
+    }
+
+    /// Moves the progress of imported files.
+    pub(super) async fn move_imports(&mut self, from: &Export, to: &Shared) -> Result<(), Failure> {
+        let id = self.project.id;
+        let imports = from.imports(id, self.state.file.as_deref(), MAX_IMPORTS).await?;
+        let next = match imports.last() {
+            Some((file, _)) => ProjectState { file: Some(file.clone()), ..self.state.clone() },
+            None => self.state.at(Stage::Rollups),
+        };
+        let (step, encoded) = (step_of(id), next.encode());
+        transact!(to.ledger, |tx| {
+            if !imports.is_empty() {
+                tx.add_imports(id, &imports).await?;
             }
             tx.save_step(&step, &encoded).await
         })?;

@@ -7,9 +7,11 @@ use crate::views::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) enum Stage {
-    /// The project, its imported files, and the names of its pages.
+    /// The project, and the names of its pages.
     #[default]
     Pages,
+    /// The progress of imported files.
+    Imports,
     /// Rollups of days whose raw events are deleted.
     Rollups,
     /// Raw events.
@@ -31,6 +33,9 @@ pub(super) struct ProjectState {
     pub(super) stage: Stage,
     /// The last page, day or block of the stage that was moved.
     pub(super) after: i64,
+    /// The last imported file whose progress was moved.
+    #[serde(default)]
+    pub(super) file: Option<String>,
     pub(super) ids: IdCursor,
     pub(super) pending: Option<Pending>,
     /// The raw events that were moved.
