@@ -38,6 +38,7 @@ async fn run_prepared(preparation: &Preparation, is_json: bool) -> anyhow::Resul
         transfer.close().await;
         return print_complete(preparation, is_json);
     }
+    preparation.refuse_lost_target(state)?;
     let (views, tables) = (preparation.views_to_move().await?, transfer.source_rows().await?);
     preparation.refuse_used_clickhouse(state).await?;
     print_plan(preparation, &tables, views, state);
@@ -103,6 +104,18 @@ impl Preparation {
         if marker.finished_at.is_none() {
             marker.finished_at = Some(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
             self.dir.write_move_marker(&self.lock, &marker)?;
+        }
+        Ok(())
+    }
+
+    /// After a complete move, an empty target has lost everything that happened since.
+    fn refuse_lost_target(&self, state: TransferState) -> anyhow::Result<()> {
+        if let (Some(at), TransferState::New) = (&self.marker.finished_at, state) {
+            bail!(
+                "this installation was moved to PostgreSQL ({}) at {at}, and that database is empty now: restore it from a backup. To move the old data again, without anything that happened since then, delete {}",
+                self.url,
+                self.dir.move_marker_path().display()
+            );
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl MoveMarker {
 
 impl DataDir {
     pub fn move_marker(&self) -> Result<Option<MoveMarker>, DataDirError> {
-        let path = self.marker_path();
+        let path = self.move_marker_path();
         let unusable = |source| DataDirError::Unusable { path: path.clone(), source };
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -49,7 +49,7 @@ impl DataDir {
     }
 
     pub fn write_move_marker(&self, _lock: &DataDirLock, marker: &MoveMarker) -> Result<(), DataDirError> {
-        let path = self.marker_path();
+        let path = self.move_marker_path();
         let unusable = |source| DataDirError::Unusable { path: path.clone(), source };
         let text = serde_json::to_string_pretty(marker).map_err(|error| unusable(error.into()))?;
         write_durably(&path, &(text + "\n")).map_err(unusable)
@@ -57,7 +57,7 @@ impl DataDir {
 
     /// Fails if the database in this directory is no longer the one in use.
     pub fn refuse_moved(&self) -> Result<(), DataDirError> {
-        let marker = self.marker_path();
+        let marker = self.move_marker_path();
         match self.move_marker()? {
             None => Ok(()),
             Some(MoveMarker { to, finished_at: Some(at), .. }) => Err(DataDirError::Moved { to, at, marker }),
@@ -65,7 +65,7 @@ impl DataDir {
         }
     }
 
-    fn marker_path(&self) -> PathBuf {
+    pub fn move_marker_path(&self) -> PathBuf {
         self.path().join(FILE)
     }
 }

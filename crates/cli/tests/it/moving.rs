@@ -97,6 +97,10 @@ fn the_old_directory_refuses_to_run_on_sqlite() {
     }
     let (again, messages) = succeed(&mut move_command(home.path(), &database));
     assert!(again["wasComplete"] == true && messages.contains("already moved"), "{messages}");
+    // As a database that was created again.
+    database.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    let lost = "and that database is empty now: restore it from a backup";
+    refuse(&mut move_command(home.path(), &database), lost);
     let other = Database::create();
     refuse(&mut move_command(home.path(), &other), "this installation was moved to PostgreSQL (");
 
@@ -104,8 +108,9 @@ fn the_old_directory_refuses_to_run_on_sqlite() {
     let serving = installation.serve();
     assert_eq!(Answers::of(&installation, &serving), before);
     serving.stop();
-    refuse(&mut move_command(home.path(), &database), "already has data (an earlier move)");
     succeed(&mut move_command(home.path(), &other));
+    std::fs::remove_file(data(&home).join("moved")).unwrap();
+    refuse(&mut move_command(home.path(), &other), "already has data (an earlier move)");
 }
 
 /// Kills the program at random moments. The same command continues.
