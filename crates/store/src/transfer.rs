@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::Clock;
-use base::sqlite::{OpenError, Schema};
+use base::sqlite::OpenError;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::postgres::{DatabaseUrl, PostgresStore};
@@ -45,6 +45,10 @@ pub enum TransferError {
         "servers with another master key used the database {0}: create an empty database and name it instead"
     )]
     OtherKey(String),
+    #[error(
+        "the database {0} has the schema of an older version of Docwright: create an empty database and name it instead. If an earlier version began this move, continue with that version"
+    )]
+    Older(String),
     #[error(
         "another process moves an installation to the database {0}, or a server or a command uses it: stop it first"
     )]
@@ -105,7 +109,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Connects, creates the target's tables if there are none, and checks that the target is empty or has an interrupted
+    /// Connects, creates the target's tables if it is empty, and checks that the target is empty or has an interrupted
     /// move of this plan. Copies nothing yet.
     pub async fn open(
         source: &SqliteStore,
@@ -114,7 +118,10 @@ impl Transfer {
         clock: Arc<dyn Clock>,
         plan: TransferPlan,
     ) -> Result<(Self, TransferState), TransferError> {
-        let mut target = PostgresStore::connect_to_migrated(url, Schema::Migrate).await?;
+        let mut target = match PostgresStore::connect_for_move(url).await {
+            Err(OpenError::Older { path, .. }) => return Err(TransferError::Older(path)),
+            connected => connected?,
+        };
         lock_for_move(&mut target, url).await?;
         let mut tables = BTreeMap::new();
         for spec in TABLES {

@@ -96,6 +96,18 @@ impl PostgresStore {
         Ok(first)
     }
 
+    /// Connects for a move: creates the tables in an empty database, and changes no other schema.
+    pub(crate) async fn connect_for_move(url: &DatabaseUrl) -> Result<PgConnection, OpenError> {
+        let mut first = connect::connect(url).await?;
+        let unusable = |source| OpenError::Unusable { path: url.to_string(), source };
+        let schema = match migrate::version(&mut first).await.map_err(unusable)? {
+            0 => Schema::Migrate,
+            _ => Schema::MustMatch,
+        };
+        migrate::run(&mut first, url, schema).await?;
+        Ok(first)
+    }
+
     async fn start(
         mut first: PgConnection,
         url: &DatabaseUrl,

@@ -191,6 +191,18 @@ async fn a_target_with_other_data_is_refused() {
     assert!(refused.contains("already has data (organizations): create an empty database"), "{refused}");
 }
 
+/// A wrong URL must not upgrade another installation.
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn a_target_with_an_older_schema_is_not_changed() {
+    let moving = Moving::new().await;
+    close(moving.open_target().await.unwrap()).await;
+    moving.target.sql("DROP TABLE views_engine; UPDATE docwright_schema SET version = 15");
+    let refused = moving.refusal(plan("move")).await;
+    assert!(refused.contains("has the schema of an older version of Docwright"), "{refused}");
+    assert_eq!(moving.target.sql("SELECT version FROM docwright_schema"), "15");
+}
+
 /// Between the check and the beginning, a person may have time to read what will be moved.
 #[tokio::test]
 #[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
