@@ -17,7 +17,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of checks between two log lines about a lost directory.
 const REMINDER_INTERVAL: u32 = 60;
 const VIEWS_SHARED: &str = "the servers of this installation store page views in ClickHouse, so this one must, too: set DOCWRIGHT_VIEWS_URL. To start it without page views, add --page-views no. To give up the page views in ClickHouse and begin with none in this data directory, add --page-views yes --force";
-const VIEWS_IN_DIRECTORY: &str = "the page views of this installation are in the data directory of one server. Take them to ClickHouse with `docwright move`, or add --page-views yes --force to give them up and begin with none";
+const VIEWS_IN_DIRECTORY: &str = "the page views of this installation are in the data directory of one server, and can't be moved to ClickHouse any more: only `docwright move` from SQLite does that, together with the installation. To keep them, unset DOCWRIGHT_VIEWS_URL. To give them up and begin with none in ClickHouse, add --page-views yes --force";
 
 /// Creates the directory if there is none, but no new installation where one was.
 pub fn open(settings: &Settings) -> Result<DataDir, DataDirError> {
