@@ -34,7 +34,7 @@ use target::{Table, lock_for_move};
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     #[error(
-        "the database {url} already has data ({table}): create an empty database and name it instead. If an earlier move to it was interrupted, this directory was used since, so that move can't continue"
+        "the database {url} already has data ({table}): create an empty database and name it instead. A move to it that was interrupted can't continue once the file `moved` was deleted"
     )]
     NotEmpty { url: String, table: String },
     #[error(

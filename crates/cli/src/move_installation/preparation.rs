@@ -88,7 +88,16 @@ fn marker(dir: &DataDir, url: &DatabaseUrl, views_url: Option<&ViewsUrl>) -> any
             dir.refuse_moved()?;
             Ok(known)
         }
-        _ => Ok(MoveMarker::new(to, views, Timestamp::now().to_string())),
+        Some(known) => bail!(
+            "an interrupted move of this installation goes to PostgreSQL ({}), and its page views {}: run that command again, with the same URLs. To begin anew, delete {}, and move to empty databases",
+            known.to,
+            known.views.map_or_else(
+                || "stay in this directory".into(),
+                |views| format!("go to ClickHouse ({views})")
+            ),
+            dir.move_marker_path().display()
+        ),
+        None => Ok(MoveMarker::new(to, views, Timestamp::now().to_string())),
     }
 }
 

@@ -192,3 +192,26 @@ fn no_server_opens_a_database_that_was_moved_to_in_part() {
         "an installation was moved to the database",
     );
 }
+
+/// Another choice about page views, or another spelling of the URL, would begin another move.
+#[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn an_interrupted_move_names_its_command() {
+    let (home, database) = (home(), Database::create());
+    Installation::create(home.path()).stop();
+    succeed(&mut move_command(home.path(), &database));
+    let path = data(&home).join("moved");
+    let marker = std::fs::read_to_string(&path).unwrap();
+    let mut marker: Value = serde_json::from_str(&marker).unwrap();
+    marker["finishedAt"] = Value::Null;
+    std::fs::write(&path, marker.to_string()).unwrap();
+    let sentence = format!(
+        "an interrupted move of this installation goes to PostgreSQL ({}), and its page views stay in this directory: run that command again",
+        marker["to"].as_str().unwrap()
+    );
+    let mut with_views = move_command(home.path(), &database);
+    refuse(with_views.args(["--views-url", "http://127.0.0.1:1/views"]), &sentence);
+    refuse(&mut move_command(home.path(), &Database::create()), &sentence);
+    refuse(&mut move_command(home.path(), &Database::create()), "To begin anew, delete ");
+    succeed(&mut move_command(home.path(), &database));
+}
