@@ -104,7 +104,7 @@ fn marker(dir: &DataDir, url: &DatabaseUrl, views_url: Option<&ViewsUrl>) -> any
 async fn open_store(dir: &DataDir, master: MasterKey) -> anyhow::Result<SqliteStore> {
     let opened = SqliteStore::open(&dir.database(), Schema::MustMatch, master, Arc::new(SystemClock)).await;
     match opened {
-        Err(StoreError::Open(OpenError::Older { path, .. })) => bail!(too_old(Path::new(&path))),
+        Err(StoreError::Open(OpenError::Older { path, .. })) => bail!(too_old(dir, Path::new(&path))?),
         opened => Ok(opened?),
     }
 }
@@ -117,7 +117,7 @@ async fn open_views(dir: &DataDir, settings: &Settings) -> anyhow::Result<Option
     let path = dir.views();
     let found = inspect(&path, Duration::ZERO).await.with_context(|| path.display().to_string())?;
     if found.schema < VIEWS_SCHEMA {
-        bail!(too_old(&path));
+        bail!(too_old(dir, &path)?);
     }
     let clock = Arc::new(SystemClock);
     let guard = ClockGuard::new(clock.clone());
@@ -126,9 +126,15 @@ async fn open_views(dir: &DataDir, settings: &Settings) -> anyhow::Result<Option
     Ok(Some(views))
 }
 
-fn too_old(path: &Path) -> String {
-    format!(
-        "{} has the schema of an older version: start the server of this version on it once, stop it, and move then",
-        path.display()
-    )
+/// While there is a marker, no server starts on the directory.
+fn too_old(dir: &DataDir, path: &Path) -> anyhow::Result<String> {
+    let what = format!("{} has the schema of an older version", path.display());
+    let Some(MoveMarker { finished_at: None, .. }) = dir.move_marker()? else {
+        dir.refuse_moved()?;
+        return Ok(format!("{what}: start the server of this version on it once, stop it, and move then"));
+    };
+    Ok(format!(
+        "{what}, and that version began to move it: continue with that version. To begin anew with this version, delete {}, start its server once, stop it, and move to empty databases",
+        dir.move_marker_path().display()
+    ))
 }

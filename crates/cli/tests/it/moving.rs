@@ -6,9 +6,12 @@ mod to_clickhouse;
 
 use std::path::Path;
 use std::process::Command;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde_json::Value;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
 use crate::cluster::Database;
@@ -214,4 +217,30 @@ fn an_interrupted_move_names_its_command() {
     refuse(&mut move_command(home.path(), &Database::create()), &sentence);
     refuse(&mut move_command(home.path(), &Database::create()), "To begin anew, delete ");
     succeed(&mut move_command(home.path(), &database));
+}
+
+#[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn a_move_that_an_older_version_began_is_not_continued() {
+    let (home, database) = (home(), Database::create());
+    Installation::create(home.path()).stop();
+    let source = SqliteConnectOptions::new().filename(data(&home).join("docwright.db"));
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut source = source.connect().await.unwrap();
+        sqlx::query("PRAGMA user_version = 1").execute(&mut source).await.unwrap();
+        source.close().await.unwrap();
+    });
+    let once = "start the server of this version on it once";
+    refuse(&mut move_command(home.path(), &database), once);
+    let to = store::DatabaseUrl::from_str(&database.url()).unwrap().to_string();
+    let mut marker = store::MoveMarker::new(to, None, "2026-11-19T08:00:00Z".into());
+    let write = |marker: &store::MoveMarker| {
+        std::fs::write(data(&home).join("moved"), serde_json::to_string(marker).unwrap()).unwrap();
+    };
+    write(&marker);
+    let began = "that version began to move it: continue with that version";
+    refuse(&mut move_command(home.path(), &database), began);
+    marker.finished_at = Some("2026-11-19T09:00:00Z".into());
+    write(&marker);
+    refuse(&mut move_command(home.path(), &database), "this installation was moved to PostgreSQL (");
 }
