@@ -32,7 +32,7 @@ pub(crate) async fn run(sources: &Sources, args: Move) -> anyhow::Result<()> {
 
 async fn run_prepared(preparation: &Preparation, is_json: bool) -> anyhow::Result<()> {
     let began = Instant::now();
-    let (transfer, state) = preparation.connect().await?;
+    let (mut transfer, state) = preparation.connect().await?;
     if state == TransferState::Complete {
         preparation.mark_as_moved()?;
         transfer.close().await;
@@ -40,7 +40,7 @@ async fn run_prepared(preparation: &Preparation, is_json: bool) -> anyhow::Resul
     }
     preparation.refuse_lost_target(state)?;
     let (views, tables) = (preparation.views_to_move().await?, transfer.source_rows().await?);
-    preparation.refuse_used_clickhouse(state).await?;
+    preparation.refuse_used_clickhouse(state, &mut transfer).await?;
     print_plan(preparation, &tables, views, state);
     let (tables, views) = move_everything(preparation, transfer).await?;
     let summary =
@@ -120,12 +120,24 @@ impl Preparation {
         Ok(())
     }
 
-    async fn refuse_used_clickhouse(&self, state: TransferState) -> anyhow::Result<()> {
+    async fn refuse_used_clickhouse(
+        &self,
+        state: TransferState,
+        transfer: &mut Transfer,
+    ) -> anyhow::Result<()> {
         let (Some(url), TransferState::New) = (&self.views_url, state) else { return Ok(()) };
-        let is_used = traffic::has_page_views(url.clone(), self.views_cluster.clone()).await;
-        if is_used.with_context(|| format!("ClickHouse ({url})"))? {
+        let found = traffic::find_page_views(url.clone(), self.views_cluster.clone()).await;
+        let found = found.with_context(|| format!("ClickHouse ({url})"))?;
+        if found.has_views {
             bail!(
                 "the ClickHouse database {url} already has page views: create an empty database and name it instead"
+            );
+        }
+        // A server that only started on both databases bound them to each other.
+        let own = transfer.views_id().await?;
+        if found.ids.iter().any(|id| Some(id) != own.as_ref()) {
+            bail!(
+                "the ClickHouse database {url} belongs to another installation of Docwright, or to an earlier move: drop it and create it again, or name another one"
             );
         }
         Ok(())

@@ -153,6 +153,12 @@ impl Transfer {
         Ok(found)
     }
 
+    /// The id of the ClickHouse database that the target is bound to, if it is.
+    pub async fn views_id(&mut self) -> Result<Option<String>, TransferError> {
+        let id = sqlx::query_scalar("SELECT id FROM views_engine");
+        Ok(id.fetch_optional(&mut self.target).await?)
+    }
+
     /// Records in the target that the move began. From then on, no server opens it.
     pub async fn begin(&mut self) -> Result<(), TransferError> {
         if self.begun.is_some() {

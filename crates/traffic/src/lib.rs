@@ -58,8 +58,8 @@ pub use path::{BadPath, Page, normalize_page};
 pub use range::{BadDate, BadRange, Range, parse_bound, parse_timestamp};
 pub use ranges::{AddressRanges, BadRangeFile, RangeList, RangeSource, Verification, check_range_file};
 pub use remote::{
-    Inspection, RemoteLimits, RemoteSettings, RemoteViews, TransferredPart, ViewsToMove, ViewsTransfer,
-    ViewsUrl, has_page_views, is_clickhouse_name, ledger,
+    FoundViews, Inspection, RemoteLimits, RemoteSettings, RemoteViews, TransferredPart, ViewsToMove,
+    ViewsTransfer, ViewsUrl, find_page_views, is_clickhouse_name, ledger,
 };
 pub use reports::{
     AgentCount, Agents, AiReferrals, DayCounts, Live, MAX_PATHS, MissingPath, NotFound, PathCounts, PathDays,

@@ -54,7 +54,7 @@ use ledger::Ledger;
 use name_folds::NameFolds;
 use take::{Batch, Taker};
 use transaction::transact;
-pub use transfer::{TransferredPart, ViewsToMove, ViewsTransfer, has_page_views};
+pub use transfer::{FoundViews, TransferredPart, ViewsToMove, ViewsTransfer, find_page_views};
 pub use url::{ViewsUrl, is_clickhouse_name};
 
 /// Seven days, including the last millisecond.

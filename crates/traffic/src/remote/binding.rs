@@ -4,7 +4,7 @@
 //! would be split or missing without a word. So both have the same random id, and nothing is read or shipped otherwise.
 
 use super::Shared;
-use super::engine::insert_settings;
+use super::engine::{Engine, insert_settings};
 use super::ledger::Binding;
 use super::rows::Answer;
 use super::schema::TABLES;
@@ -28,7 +28,7 @@ impl Shared {
         transact!(self.ledger, |tx| {
             let binding = tx.lock_binding(&new_id).await?;
             let given = async {
-                let found = self.found_ids().await?;
+                let found = found_ids(&self.engine).await?;
                 self.give_id(&binding, &found).await?;
                 self.last_project().await
             };
@@ -43,7 +43,7 @@ impl Shared {
     async fn begin_anew(&self, new_id: &str) -> Result<(), Failure> {
         transact!(self.ledger, |tx| {
             let binding = tx.lock_binding(new_id).await?;
-            match self.found_ids().await {
+            match found_ids(&self.engine).await {
                 Ok(found) if found.is_empty() && binding.is_bound => Ok(Ok(tx.begin_anew(new_id).await?)),
                 Ok(_) => Ok(Ok(())),
                 Err(failure) => Ok(Err(failure)),
@@ -56,7 +56,7 @@ impl Shared {
         let mut tx = self.ledger.begin().await?;
         // Not committed.
         let binding = tx.lock_binding("").await?;
-        match self.found_ids().await? {
+        match found_ids(&self.engine).await? {
             found if found.is_empty() && binding.is_bound => Err(Failure::new(Unavailable(EMPTY.into()))),
             found if found.iter().any(|id| *id != binding.id) => {
                 Err(Failure::new(Unavailable(FOREIGN.into())))
@@ -94,14 +94,15 @@ impl Shared {
         }
         Ok(last)
     }
+}
 
-    async fn found_ids(&self) -> Result<Vec<String>, Failure> {
-        let answer = self.engine.query("SELECT DISTINCT id FROM docwright_ledger LIMIT 2".into()).await?;
-        let mut answer = Answer::new(&answer);
-        let mut ids = Vec::new();
-        while !answer.is_empty() {
-            ids.push(answer.string()?.to_owned());
-        }
-        Ok(ids)
+/// The ids that a ClickHouse database has: none, one, or by mistake more.
+pub(super) async fn found_ids(engine: &Engine) -> Result<Vec<String>, Failure> {
+    let answer = engine.query("SELECT DISTINCT id FROM docwright_ledger LIMIT 2".into()).await?;
+    let mut answer = Answer::new(&answer);
+    let mut ids = Vec::new();
+    while !answer.is_empty() {
+        ids.push(answer.string()?.to_owned());
     }
+    Ok(ids)
 }

@@ -14,6 +14,7 @@ mod state;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::binding::found_ids;
 use super::engine::Engine;
 use super::name_folds::FullDays;
 use super::rows::Answer;
@@ -34,11 +35,19 @@ const PART_ROWS: usize = 200_000;
 /// The step that records that the target was empty.
 const BEGUN: &str = "views";
 
-/// Whether a ClickHouse database has page views. Creates the tables if there are none.
-pub async fn has_page_views(url: ViewsUrl, cluster: Option<String>) -> Result<bool, Failure> {
+/// What a ClickHouse database has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundViews {
+    pub has_views: bool,
+    /// The ids of the ledgers that it belongs to: none, or one.
+    pub ids: Vec<String>,
+}
+
+/// Looks into a ClickHouse database. Creates the tables if there are none.
+pub async fn find_page_views(url: ViewsUrl, cluster: Option<String>) -> Result<FoundViews, Failure> {
     let engine = Engine::new(url, cluster)?;
     schema::prepare(&engine).await?;
-    has_rows(&engine).await
+    Ok(FoundViews { has_views: has_rows(&engine).await?, ids: found_ids(&engine).await? })
 }
 
 async fn has_rows(engine: &Engine) -> Result<bool, Failure> {

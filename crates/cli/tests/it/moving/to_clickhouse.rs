@@ -69,5 +69,12 @@ fn used_databases_and_another_choice_are_refused() {
     std::fs::remove_file(data(&home).join("moved")).unwrap();
     let other = Database::create();
     refuse(&mut moving(&other), "already has page views: create an empty database");
+    for table in ["views", "views_daily", "views_hourly", "views_names"] {
+        engine.sql(&format!("TRUNCATE TABLE {table}"));
+    }
+    refuse(
+        &mut moving(&other),
+        "belongs to another installation of Docwright, or to an earlier move: drop it",
+    );
     assert!(!data(&home).join("moved").exists(), "nothing was moved");
 }
