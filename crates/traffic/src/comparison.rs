@@ -11,6 +11,9 @@ use crate::views::{Failure, Views};
 
 /// Pages that questions are about.
 const MAX_PAGES: u32 = 200;
+/// Days of a question that lists names. In more days, there can be more names than a report counts. Both backends count
+/// the rest as other, but each in its own order.
+const MAX_NAME_DAYS: i64 = 7;
 const MAX_ANSWER_CHARS: usize = 300;
 const INTERVALS: [Interval; 4] = [Interval::Hour, Interval::Day, Interval::Week, Interval::Month];
 
@@ -102,6 +105,10 @@ impl<'p> Subject<'p> {
         random: &mut Random,
     ) -> Result<Option<Difference>, Failure> {
         let (project, range, query) = (self.project, self.range(random), self.query(random));
+        let (range, query) = match number % 8 {
+            3..=6 => self.bound_names(range, query, random),
+            _ => (range, query),
+        };
         let asked = |what: &str| format!("{project}: {what} in {range:?} with {query:?}");
         match number % 8 {
             0 => compare!(old, new, asked("count"), |of| of.count(project, &range, &query)),
@@ -139,6 +146,24 @@ impl<'p> Subject<'p> {
         let (from, to) = (end(), end());
         // One of both orders is a range.
         Range::new(from, to).or_else(|_| Range::new(to, from)).unwrap_or_default()
+    }
+
+    /// Over a long range, only the totals, or the names of some of its days.
+    fn bound_names(&self, range: Range, query: ListQuery, random: &mut Random) -> (Range, ListQuery) {
+        let (first, last) = self.span;
+        let (from, to) = (range.from().unwrap_or(first), range.to().unwrap_or(last));
+        let is_open = range.from().is_none() || range.to().is_none();
+        if !is_open && to - from <= MAX_NAME_DAYS * DAY {
+            return (range, query);
+        }
+        if random.below(2) == 0 {
+            return (range, ListQuery::new(0, 0));
+        }
+        // Ends stay at full days and hours.
+        let rest = ((to - from).div_euclid(DAY) - MAX_NAME_DAYS).max(0);
+        let from = from + random.below(rest.unsigned_abs() + 1).cast_signed() * DAY;
+        let to = to.min(from + MAX_NAME_DAYS * DAY);
+        (Range::new(Some(from), Some(to)).unwrap_or_default(), query)
     }
 
     fn query(&self, random: &mut Random) -> ListQuery {
@@ -190,5 +215,26 @@ impl Random {
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_that_list_names_have_few_days() {
+        let subject = Subject { project: "acme", pages: Vec::new(), span: (0, 400 * DAY) };
+        let mut random = Random(1);
+        for _ in 0..500 {
+            let (range, query) = (subject.range(&mut random), subject.query(&mut random));
+            let (bounded, query) = subject.bound_names(range, query, &mut random);
+            let only_totals = query == ListQuery::new(0, 0) && bounded == range;
+            let days = bounded.from().zip(bounded.to()).map(|(from, to)| (to - from).div_euclid(DAY));
+            assert!(
+                only_totals || days.is_some_and(|days| (0..=MAX_NAME_DAYS).contains(&days)),
+                "{bounded:?}"
+            );
+        }
     }
 }
