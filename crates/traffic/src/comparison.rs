@@ -7,7 +7,7 @@ use crate::list_query::{ListQuery, Sort};
 use crate::range::Range;
 use crate::range_parts::{DAY, HOUR};
 use crate::reports::{PathDaysQuery, Reports, SeriesError};
-use crate::views::{Failure, Views};
+use crate::views::{Failure, Tally, Views};
 
 /// Pages that questions are about.
 const MAX_PAGES: u32 = 200;
@@ -15,6 +15,10 @@ const MAX_PAGES: u32 = 200;
 /// the rest as other, but each in its own order.
 const MAX_NAME_DAYS: i64 = 7;
 const MAX_ANSWER_CHARS: usize = 300;
+/// Kinds of questions.
+const KINDS: u32 = 8;
+/// In 2079.
+const LAST_DAY: i64 = 40_000;
 const INTERVALS: [Interval; 4] = [Interval::Hour, Interval::Day, Interval::Week, Interval::Month];
 
 /// A question that two backends answer differently.
@@ -43,39 +47,41 @@ pub trait Backend: Views + Reports {}
 
 impl<B: Views + Reports> Backend for B {}
 
-/// Asks both about a project, and returns the first difference.
+/// How two backends answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// The questions that both were asked.
+    pub questions: u32,
+    /// The first one that they answer differently.
+    pub difference: Option<Difference>,
+}
+
+/// Asks both about a project, until their answers differ.
 pub async fn compare_reports(
     old: &dyn Backend,
     new: &dyn Backend,
     project: &str,
     questions: u32,
     seed: u64,
-) -> Result<Option<Difference>, Failure> {
+) -> Result<Comparison, Failure> {
     let mut random = Random(seed);
-    let everything = Range::default();
-    let Some(subject) = Subject::of(old, project).await? else {
-        let (old, new) = (
-            old.count(project, &everything, &ListQuery::new(1, 0)).await?,
-            new.count(project, &everything, &ListQuery::new(1, 0)).await?,
-        );
-        let question = format!("{project}: count of everything");
-        return Ok((old != new).then(|| Difference::new(question, old, new)));
-    };
-    for number in 0..questions {
-        let difference = subject.ask(old, new, number, &mut random).await?;
-        if difference.is_some() {
-            return Ok(difference);
-        }
+    let subject = Subject::of(old, project).await?;
+    // Without any views, one question of each kind is enough.
+    let questions = if subject.span.is_some() { questions } else { questions.min(KINDS) };
+    let mut comparison = Comparison::default();
+    while comparison.questions < questions && comparison.difference.is_none() {
+        comparison.difference = subject.ask(old, new, comparison.questions, &mut random).await?;
+        comparison.questions += 1;
     }
-    Ok(None)
+    Ok(comparison)
 }
 
 /// What questions of a project are about.
 struct Subject<'p> {
     project: &'p str,
     pages: Vec<String>,
-    /// From the first to after the last day with reads.
-    span: (i64, i64),
+    /// From the first to after the last day with reads; without reads, with missing or redirected paths.
+    span: Option<(i64, i64)>,
 }
 
 /// Compares the answers of both backends to one question.
@@ -88,13 +94,16 @@ macro_rules! compare {
 }
 
 impl<'p> Subject<'p> {
-    async fn of(old: &dyn Backend, project: &'p str) -> Result<Option<Self>, Failure> {
+    async fn of(old: &dyn Backend, project: &'p str) -> Result<Self, Failure> {
         let counts = old.count(project, &Range::default(), &ListQuery::new(MAX_PAGES, 0)).await?;
         let months = series(old, project, &Range::default(), Interval::Month, None).await?;
         let points = months.map(|series| series.points).unwrap_or_default();
-        let (Some(first), Some(last)) = (points.first(), points.last()) else { return Ok(None) };
         let pages = counts.pages.into_iter().map(|page| page.path).collect();
-        Ok(Some(Self { project, pages, span: (first.at - DAY, last.at + 32 * DAY) }))
+        let span = match (points.first(), points.last()) {
+            (Some(first), Some(last)) => Some((first.at - DAY, last.at + 32 * DAY)),
+            _ => span_of_other_requests(old, project).await?,
+        };
+        Ok(Self { project, pages, span })
     }
 
     async fn ask(
@@ -105,12 +114,12 @@ impl<'p> Subject<'p> {
         random: &mut Random,
     ) -> Result<Option<Difference>, Failure> {
         let (project, range, query) = (self.project, self.range(random), self.query(random));
-        let (range, query) = match number % 8 {
+        let (range, query) = match number % KINDS {
             3..=6 => self.bound_names(range, query, random),
             _ => (range, query),
         };
         let asked = |what: &str| format!("{project}: {what} in {range:?} with {query:?}");
-        match number % 8 {
+        match number % KINDS {
             0 => compare!(old, new, asked("count"), |of| of.count(project, &range, &query)),
             1 => compare!(old, new, asked("visitors"), |of| of.visitors(project, &range, &query)),
             2 => {
@@ -133,7 +142,7 @@ impl<'p> Subject<'p> {
 
     /// Ends are open, at full days, at full hours, or at any millisecond.
     fn range(&self, random: &mut Random) -> Range {
-        let (first, last) = self.span;
+        let Some((first, last)) = self.span else { return Range::default() };
         let mut end = || {
             let at = first + random.below((last - first).unsigned_abs()).cast_signed();
             match random.below(6) {
@@ -150,7 +159,7 @@ impl<'p> Subject<'p> {
 
     /// Over a long range, only the totals, or the names of some of its days.
     fn bound_names(&self, range: Range, query: ListQuery, random: &mut Random) -> (Range, ListQuery) {
-        let (first, last) = self.span;
+        let Some((first, last)) = self.span else { return (range, query) };
         let (from, to) = (range.from().unwrap_or(first), range.to().unwrap_or(last));
         let is_open = range.from().is_none() || range.to().is_none();
         if !is_open && to - from <= MAX_NAME_DAYS * DAY {
@@ -180,6 +189,37 @@ impl<'p> Subject<'p> {
         let last = self.pages.len().checked_sub(1)?;
         self.pages.get(random.below(last as u64 + 1) as usize).cloned()
     }
+}
+
+/// Finds the first and the last day with missing or redirected paths by bisection.
+async fn span_of_other_requests(of: &dyn Backend, project: &str) -> Result<Option<(i64, i64)>, Failure> {
+    let has_requests = async |from: Option<i64>, to: Option<i64>| {
+        let (range, query) = (Range::new(from, to).unwrap_or_default(), ListQuery::new(0, 0));
+        Ok::<_, Failure>(
+            of.not_found(project, &range, &query).await?.totals != Tally::default()
+                || of.redirected(project, &range, &query).await?.totals != Tally::default(),
+        )
+    };
+    if !has_requests(None, None).await? {
+        return Ok(None);
+    }
+    let (mut first, mut end) = (0, LAST_DAY);
+    while first < end {
+        let middle = (first + end) / 2;
+        match has_requests(None, Some((middle + 1) * DAY)).await? {
+            true => end = middle,
+            false => first = middle + 1,
+        }
+    }
+    let (mut last, mut end) = (first, LAST_DAY);
+    while last < end {
+        let middle = (last + end + 1) / 2;
+        match has_requests(Some(middle * DAY), None).await? {
+            true => last = middle,
+            false => end = middle - 1,
+        }
+    }
+    Ok(Some(((first - 1) * DAY, (last + 2) * DAY)))
 }
 
 /// A series, or `None` if it has too many points.
@@ -224,7 +264,7 @@ mod tests {
 
     #[test]
     fn questions_that_list_names_have_few_days() {
-        let subject = Subject { project: "acme", pages: Vec::new(), span: (0, 400 * DAY) };
+        let subject = Subject { project: "acme", pages: Vec::new(), span: Some((0, 400 * DAY)) };
         let mut random = Random(1);
         for _ in 0..500 {
             let (range, query) = (subject.range(&mut random), subject.query(&mut random));

@@ -46,7 +46,7 @@ pub use accept::prefers_markdown;
 pub use agents::agents_version;
 pub use asset::is_asset;
 pub use classify::{Class, classify};
-pub use comparison::{Difference, compare_reports};
+pub use comparison::{Comparison, Difference, compare_reports};
 pub use event::{Event, Kind, RawEvent, Rejection, parse_event};
 pub use glob::{BadGlob, PathGlob};
 pub use interval::Interval;

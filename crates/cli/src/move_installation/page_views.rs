@@ -84,7 +84,11 @@ async fn move_and_compare(
             printed = Instant::now();
         }
     }
-    if let Some(difference) = transfer.compare_events().await? {
+    let difference = match transfer.compare_events().await? {
+        None => transfer.compare_ledger().await?,
+        difference => difference,
+    };
+    if let Some(difference) = difference {
         bail!(
             "the page views differ after the move: {difference}. Nothing was changed in the data directory"
         );
@@ -103,12 +107,13 @@ async fn compare(old: &SqliteViews, new: &RemoteViews, projects: &[String]) -> a
     let each = QUESTIONS.div_ceil(u32::try_from(projects.len().max(1))?).max(MIN_QUESTIONS);
     let mut questions = 0;
     for (project, seed) in projects.iter().zip(1..) {
-        if let Some(difference) = compare_reports(old, new, project, each, seed).await? {
+        let comparison = compare_reports(old, new, project, each, seed).await?;
+        if let Some(difference) = comparison.difference {
             bail!(
                 "a report differs after the move, so the move isn't complete: {difference}. Nothing was changed in the data directory. If an older version stored these views, their reports can be outdated: delete the file `moved`, start the server, run `docwright reclassify` for each project, stop the server, and move to empty databases"
             );
         }
-        questions += each;
+        questions += comparison.questions;
     }
     Ok(questions)
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use base::TestClock;
 use base::sqlite::{OpenError, Schema};
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
 use store::{
     Accounts, Clocks as _, DatabaseUrl, MasterKey, NewAuditEntry, OrganizationId, People, PostgresStore,
     Queue, Secrets, SqliteStore, StoreError, Transfer, TransferError, TransferPlan, TransferState, Upkeep,
@@ -201,6 +203,33 @@ async fn a_target_with_an_older_schema_is_not_changed() {
     let refused = moving.refusal(plan("move")).await;
     assert!(refused.contains("has the schema of an older version of Docwright"), "{refused}");
     assert_eq!(moving.target.sql("SELECT version FROM docwright_schema"), "15");
+}
+
+/// The copy and the comparison ask both sides for the columns of PostgreSQL.
+#[tokio::test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+async fn both_sides_have_the_same_columns() {
+    let moving = Moving::new().await;
+    let (transfer, _) = moving.open().await;
+    let options = SqliteConnectOptions::new().filename(moving.dir.path().join("docwright.db"));
+    let mut source = options.connect().await.unwrap();
+    for table in transfer.source_rows().await.unwrap() {
+        let columns = "SELECT name FROM pragma_table_info(?) ORDER BY 1";
+        let columns = sqlx::query_scalar(columns).bind(table.name).fetch_all(&mut source).await;
+        let mut columns: Vec<String> = columns.unwrap();
+        if table.name == "rates" {
+            // A reserved word of PostgreSQL.
+            columns.iter_mut().filter(|name| *name == "window").for_each(|name| *name = "hour".into());
+            columns.sort();
+        }
+        let of_target = format!(
+            "SELECT attname FROM pg_attribute WHERE attrelid = '{}'::regclass AND attnum > 0 AND NOT attisdropped
+             ORDER BY attname COLLATE \"C\"",
+            table.name
+        );
+        let of_target = moving.target.sql(&of_target);
+        assert_eq!(of_target.lines().collect::<Vec<_>>(), columns, "{}", table.name);
+    }
 }
 
 /// Between the check and the beginning, a person may have time to read what will be moved.

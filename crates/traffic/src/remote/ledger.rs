@@ -325,6 +325,19 @@ pub trait Transfers: Send {
     /// Adds event ids with the time of their receipt. No id may occur twice.
     async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError>;
 
+    /// The progress of files after one, in byte order.
+    async fn imports(
+        &mut self,
+        project: i64,
+        after: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<(String, Progress)>, LedgerError>;
+
+    /// How many of these event ids were added with this time of receipt, or a later one.
+    async fn count_known_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<u64, LedgerError>;
+
+    async fn count_ids(&mut self, project: i64) -> Result<u64, LedgerError>;
+
     /// How far a step of the move is.
     async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError>;
 

@@ -7,6 +7,7 @@
 //! A project keeps its number, because the hash of a visitor depends on it: a reader of the day of the move counts once.
 
 mod events;
+mod ledger_comparison;
 mod ledger_steps;
 mod rollups;
 mod state;

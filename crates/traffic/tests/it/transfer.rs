@@ -120,7 +120,10 @@ fn mix(number: u64) -> u64 {
 
 async fn check_equal(old: &SqliteViews, new: &RemoteViews, questions: u32) {
     for (project, seed) in [("acme", 1), ("globex", 2), ("deleted", 3), ("unknown", 4)] {
-        assert_eq!(compare_reports(old, new, project, questions, seed).await.unwrap(), None, "{project}");
+        let comparison = compare_reports(old, new, project, questions, seed).await.unwrap();
+        assert_eq!(comparison.difference, None, "{project}");
+        let asked = if ["acme", "globex"].contains(&project) { questions } else { 8 };
+        assert_eq!(comparison.questions, asked, "{project}");
     }
 }
 
@@ -172,6 +175,7 @@ async fn an_interrupted_move_of_views_continues() {
     assert!(lives > 20, "{lives}");
     let transfer = moving.transfer(&source).await;
     assert_eq!(transfer.compare_events().await.unwrap(), None);
+    assert_eq!(transfer.compare_ledger().await.unwrap(), None);
     assert!(!transfer.has_other_views().await.unwrap());
     check_equal(&source, &moving.home.quiet_server(), 24).await;
 }
@@ -261,12 +265,54 @@ async fn a_difference_between_reports_is_found() {
     moving.fill().await;
     let (old, new) = moving.move_all().await;
     new.ingest("acme", vec![moving.event(1, 1)]).await.unwrap();
-    let difference = compare_reports(&old, &new, "acme", 200, 1).await.unwrap().unwrap().to_string();
+    let comparison = compare_reports(&old, &new, "acme", 200, 1).await.unwrap();
+    let difference = comparison.difference.unwrap().to_string();
     assert!(difference.contains("before") && difference.contains("after"), "{difference}");
     moving.home.engine.sql("INSERT INTO views SELECT * FROM views LIMIT 1");
     let transfer = moving.transfer(&old).await;
     let difference = transfer.compare_events().await.unwrap().unwrap().to_string();
     assert!(difference.contains("the number of raw events of "), "{difference}");
+}
+
+/// Reports don't show what the ledger alone has.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn differences_in_the_ledger_are_found() {
+    let moving = Moving::new().await;
+    moving.fill().await;
+    let (old, _) = moving.move_all().await;
+    let transfer = moving.transfer(&old).await;
+    assert_eq!(transfer.compare_ledger().await.unwrap(), None);
+    for (change, question) in [
+        (
+            "DELETE FROM views_ids_a WHERE id = (SELECT id FROM views_ids_a LIMIT 1)",
+            "the number of event ids of ",
+        ),
+        ("UPDATE views_imports SET bytes = 76", "the progress of imported files of acme"),
+    ] {
+        moving.home.database.sql(change);
+        let difference = transfer.compare_ledger().await.unwrap().unwrap().to_string();
+        assert!(difference.contains(question), "{difference}");
+    }
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_project_without_reads_is_compared() {
+    let moving = Moving::new().await;
+    let missing = |n: u32| {
+        let raw = RawEvent { status: Some(404), ..raw(&format!("/missing/{n}"), FIREFOX) };
+        parse_event(raw, moving.clock.now()).unwrap()
+    };
+    let views = moving.server().await;
+    views.ingest("acme", (0..9).map(missing).collect()).await.unwrap();
+    views.close().await;
+    let (old, new) = moving.move_all().await;
+    let comparison = compare_reports(&old, &new, "acme", 40, 1).await.unwrap();
+    assert_eq!((comparison.questions, comparison.difference), (40, None));
+    new.ingest("acme", vec![missing(7)]).await.unwrap();
+    let difference = compare_reports(&old, &new, "acme", 40, 1).await.unwrap().difference;
+    assert!(difference.is_some(), "one more missing path");
 }
 
 #[tokio::test]

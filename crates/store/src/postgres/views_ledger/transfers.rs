@@ -33,13 +33,40 @@ impl Transfers for LedgerWork {
     }
 
     async fn add_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<(), LedgerError> {
-        let is_b = sqlx::query_scalar("SELECT is_b FROM views_ids_current");
-        let is_b: bool = is_b.fetch_one(&mut *self.tx).await.map_err(ledger_error)?;
-        let (hashes, received): (Vec<Vec<u8>>, Vec<i64>) =
-            ids.iter().map(|(hash, received)| (hash.to_vec(), *received)).unzip();
-        let add =
-            sqlx::query(if is_b { ADD_TO_B } else { ADD_TO_A }).bind(project).bind(hashes).bind(received);
+        let add = if self.has_ids_in_b().await? { ADD_TO_B } else { ADD_TO_A };
+        let (hashes, received) = columns(ids);
+        let add = sqlx::query(add).bind(project).bind(hashes).bind(received);
         add.execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
+    }
+
+    async fn imports(
+        &mut self,
+        project: i64,
+        after: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<(String, Progress)>, LedgerError> {
+        let select = "SELECT file, bytes, hash FROM views_imports
+            WHERE project = $1 AND ($2::text IS NULL OR file > $2) ORDER BY file LIMIT $3";
+        let select = sqlx::query_as(select).bind(project).bind(after).bind(limit);
+        let files: Vec<(String, i64, String)> =
+            select.fetch_all(&mut *self.tx).await.map_err(ledger_error)?;
+        let import =
+            |(file, bytes, hash): (_, i64, _)| (file, Progress { bytes: bytes.unsigned_abs(), hash });
+        Ok(files.into_iter().map(import).collect())
+    }
+
+    async fn count_known_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<u64, LedgerError> {
+        let count = if self.has_ids_in_b().await? { COUNT_KNOWN_IN_B } else { COUNT_KNOWN_IN_A };
+        let (hashes, received) = columns(ids);
+        let count = sqlx::query_scalar(count).bind(project).bind(hashes).bind(received);
+        count.fetch_one(&mut *self.tx).await.map(i64::unsigned_abs).map_err(ledger_error)
+    }
+
+    async fn count_ids(&mut self, project: i64) -> Result<u64, LedgerError> {
+        let count = "SELECT (SELECT count(*) FROM views_ids_a WHERE project = $1)
+            + (SELECT count(*) FROM views_ids_b WHERE project = $1)";
+        let count = sqlx::query_scalar(count).bind(project).fetch_one(&mut *self.tx);
+        count.await.map(i64::unsigned_abs).map_err(ledger_error)
     }
 
     async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError> {
@@ -49,6 +76,17 @@ impl Transfers for LedgerWork {
     async fn save_step(&mut self, step: &str, state: &str) -> Result<(), LedgerError> {
         save_step(&mut self.tx, step, state).await.map_err(ledger_error)
     }
+}
+
+impl LedgerWork {
+    async fn has_ids_in_b(&mut self) -> Result<bool, LedgerError> {
+        let is_b = sqlx::query_scalar("SELECT is_b FROM views_ids_current").fetch_one(&mut *self.tx);
+        is_b.await.map_err(ledger_error)
+    }
+}
+
+fn columns(ids: &[(IdHash, i64)]) -> (Vec<Vec<u8>>, Vec<i64>) {
+    ids.iter().map(|(hash, received)| (hash.to_vec(), *received)).unzip()
 }
 
 macro_rules! add_to {
@@ -65,3 +103,16 @@ macro_rules! add_to {
 
 const ADD_TO_A: &str = add_to!("views_ids_a");
 const ADD_TO_B: &str = add_to!("views_ids_b");
+
+macro_rules! count_known_in {
+    ($table:literal) => {
+        concat!(
+            "SELECT count(*) FROM unnest($2::bytea[], $3::bigint[]) AS sent (id, received) JOIN ",
+            $table,
+            " AS kept ON kept.project = $1 AND kept.id = sent.id AND kept.received >= sent.received"
+        )
+    };
+}
+
+const COUNT_KNOWN_IN_A: &str = count_known_in!("views_ids_a");
+const COUNT_KNOWN_IN_B: &str = count_known_in!("views_ids_b");

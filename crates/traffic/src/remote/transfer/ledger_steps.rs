@@ -8,7 +8,7 @@ use crate::views::Failure;
 
 /// Few enough for one transaction.
 const MAX_PAGES: i64 = 10_000;
-const MAX_IMPORTS: i64 = 1_000;
+pub(super) const MAX_IMPORTS: i64 = 1_000;
 
 impl Current {
     /// Moves pages. The first step also creates the project.
