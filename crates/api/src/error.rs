@@ -19,6 +19,9 @@ pub(crate) const ERROR_CODE: HeaderName = HeaderName::from_static("x-error-code"
 
 const VIEWS_ELSEWHERE: &str = "another server of this installation stores the page views; send the request there, or let this server store them with `--page-views yes`";
 
+const REPORT_TOO_LARGE: &str =
+    "the report has more rows than the server can read; choose a shorter range, or a lower limit";
+
 /// An error response. Each variant is documented in `docs/errors.md`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -179,6 +182,9 @@ impl From<StoreError> for ApiError {
 
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> Self {
+        if Failure::is_too_large_in(&*error) {
+            return Self::invalid("invalid_query", REPORT_TOO_LARGE);
+        }
         match Failure::is_unavailable_in(&*error) {
             true => Self::ViewsUnavailable(error),
             false => Self::Internal(error),

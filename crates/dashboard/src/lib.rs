@@ -190,6 +190,10 @@ fn internal_error_page(cause: &anyhow::Error) -> Response {
     if Failure::is_unavailable_in(&**cause) {
         return views_unavailable_page();
     }
+    if Failure::is_too_large_in(&**cause) {
+        let message = "The report has more rows than the server can read. Choose a shorter range.";
+        return notice_page(StatusCode::BAD_REQUEST, "Report too large", message);
+    }
     let message =
         "The server failed to answer. Its log has the cause, under the X-Request-Id of this response.";
     notice_page(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", message)

@@ -36,6 +36,17 @@ impl NameCounts {
         }
     }
 
+    /// Adds what is missing to a total as [`OTHER_NAMES`].
+    pub(crate) fn add_rest(&mut self, total: &Cell) {
+        let mut rest = *total;
+        for cell in self.cells.values() {
+            rest.iter_mut().zip(cell).for_each(|(rest, count)| *rest = rest.saturating_sub(*count));
+        }
+        if rest.iter().any(|count| *count > 0) {
+            self.add(OTHER_NAMES, &rest);
+        }
+    }
+
     /// Removes names and returns their total count.
     pub(crate) fn remove(&mut self, is_removed: impl Fn(&str) -> bool) -> u64 {
         let removed = self.cells.extract_if(.., |name, _| is_removed(name));
@@ -115,5 +126,7 @@ mod tests {
         ["a", "b", "c", "d", "a", "c"].iter().for_each(|name| names.add(name, &one));
         let kept: Vec<(&str, u64)> = names.iter().map(|(name, cell)| (name, cell[0])).collect();
         assert_eq!(kept, [(OTHER_NAMES, 3), ("a", 2), ("b", 1)]);
+        names.add_rest(&[9; CLASSES]);
+        assert_eq!(names.iter().map(|(_, cell)| cell[0]).collect::<Vec<_>>(), [6, 2, 1]);
     }
 }

@@ -209,16 +209,34 @@ impl Failure {
 
     /// Whether the cause of an error is that a database of the page views does not answer.
     pub fn is_unavailable_in(error: &(dyn Error + 'static)) -> bool {
-        let cause = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
-        cause.is_some_and(|cause| cause.is::<Unavailable>())
-            || error.source().is_some_and(Self::is_unavailable_in)
+        is_caused_by::<Unavailable>(error)
     }
+
+    /// Whether the report has more rows than the server can read. One of a shorter range succeeds.
+    pub fn is_too_large(&self) -> bool {
+        self.0.is::<TooLarge>()
+    }
+
+    /// Whether the cause of an error is that a report is too large.
+    pub fn is_too_large_in(error: &(dyn Error + 'static)) -> bool {
+        is_caused_by::<TooLarge>(error)
+    }
+}
+
+fn is_caused_by<E: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    let cause = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
+    cause.is_some_and(|cause| cause.is::<E>()) || error.source().is_some_and(is_caused_by::<E>)
 }
 
 /// A database of the page views does not answer, or is not ready.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unavailable(pub(crate) String);
+
+/// A report has too many rows.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct TooLarge(pub(crate) String);
 
 /// A failure with its cause, for the log.
 pub(crate) fn with_cause(failure: &Failure) -> String {

@@ -11,7 +11,7 @@ use reqwest::{Client, Response};
 use tokio::time::timeout;
 
 use super::url::ViewsUrl;
-use crate::views::{Failure, Unavailable};
+use crate::views::{Failure, TooLarge, Unavailable};
 
 /// How long a report may take. The engine gives up at the same time.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ const INSERT_TIMEOUT: Duration = Duration::from_secs(30);
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Rewrites and deletions read many rows.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
-/// The largest answer: a report on two million paths.
+/// The largest answer: a list of two million paths, or 100,000 of the longest names.
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 const MAX_ERROR_BYTES: usize = 16 << 10;
 const MAX_ERROR_CHARS: usize = 400;
@@ -34,6 +34,10 @@ pub(super) const CONSISTENT_READ: (&str, &str) = ("select_sequential_consistency
 const EXCEPTION_CODE: &str = "x-clickhouse-exception-code";
 /// Codes of statements that are wrong: a retry does not help.
 const MISTAKES: [u16; 10] = [36, 42, 43, 44, 46, 47, 53, 62, 70, 386];
+/// Codes of queries that take too long.
+const SLOW: [u16; 2] = [159, 160];
+/// The code of queries that need too much memory.
+const MEMORY_LIMIT: u16 = 241;
 
 /// A ClickHouse server, or a cluster behind one address.
 pub(super) struct Engine {
@@ -51,12 +55,21 @@ pub(super) enum EngineError {
     Unavailable(String),
     #[error("ClickHouse refused a statement: {0}")]
     Refused(String),
+    /// A retry later can succeed, and so can a query of fewer rows.
+    #[error("ClickHouse cannot be used just now: {0}")]
+    TooSlow(String),
+    /// Only a query of fewer rows can succeed.
+    #[error("a report is too large: {0}")]
+    TooLarge(String),
 }
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Unavailable(_) => Self::new(Unavailable(error.to_string())),
+            EngineError::Unavailable(_) | EngineError::TooSlow(_) => {
+                Self::new(Unavailable(error.to_string()))
+            }
+            EngineError::TooLarge(_) => Self::new(TooLarge(error.to_string())),
             EngineError::Refused(_) => Self::new(error),
         }
     }
@@ -160,15 +173,17 @@ pub(super) fn insert_settings(token: &str, is_cluster: bool) -> Vec<(&str, &str)
 }
 
 fn unavailable(error: &reqwest::Error) -> EngineError {
-    let cause = if error.is_timeout() { "it took too long".into() } else { connection_cause(error, 200) };
-    EngineError::Unavailable(cause)
+    match error.is_timeout() {
+        true => EngineError::TooSlow("it took too long".into()),
+        false => EngineError::Unavailable(connection_cause(error, 200)),
+    }
 }
 
 async fn read(mut answer: Response, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| unavailable(&error))? {
         if bytes.len() + chunk.len() > max_bytes {
-            return Err(EngineError::Refused("the answer is too large".into()));
+            return Err(EngineError::TooLarge(format!("its answer has more than {max_bytes} bytes")));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -180,9 +195,11 @@ async fn refusal(answer: Response, code: Option<u16>) -> EngineError {
     let text = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
     let text = sanitize(&String::from_utf8_lossy(&text), MAX_ERROR_CHARS);
     let text = if text.is_empty() { format!("status {status}") } else { text };
-    match code.is_some_and(|code| MISTAKES.contains(&code)) {
-        true => EngineError::Refused(text),
-        false => EngineError::Unavailable(text),
+    match code {
+        Some(code) if MISTAKES.contains(&code) => EngineError::Refused(text),
+        Some(code) if SLOW.contains(&code) => EngineError::TooSlow(text),
+        Some(MEMORY_LIMIT) => EngineError::TooLarge(text),
+        _ => EngineError::Unavailable(text),
     }
 }
 

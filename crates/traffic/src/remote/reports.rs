@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::RemoteViews;
+use super::names::Names;
 use crate::glob::PathGlob;
 use crate::interval::Interval;
 use crate::list_query::ListQuery;
@@ -42,23 +43,25 @@ impl Reports for RemoteViews {
 
     async fn agents(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Agents, Failure> {
         let kinds = [NameKind::Agents, NameKind::Verifications];
-        let [names, checked] = self.0.shared.names(project, range, kinds).await?;
+        let [names, checked] = self.0.shared.names(project, range, kinds, Names::listed(query)).await?;
         Ok(agents(&names, &checked, query))
     }
 
     async fn referrers(&self, project: &str, range: &Range, query: &ListQuery) -> Result<Referrers, Failure> {
-        let [names] = self.0.shared.names(project, range, [NameKind::Hosts]).await?;
+        let names = Names::listed(query);
+        let [names] = self.0.shared.names(project, range, [NameKind::Hosts], names).await?;
         Ok(referrers(&names, query))
     }
 
     async fn ai_referrals(&self, project: &str, range: &Range) -> Result<Vec<AiReferrals>, Failure> {
         let kinds = [NameKind::Agents, NameKind::Hosts];
-        let [products, hosts] = self.0.shared.names(project, range, kinds).await?;
+        let [products, hosts] = self.0.shared.names(project, range, kinds, Names::Top).await?;
         Ok(ai_referrals(&products, &hosts))
     }
 
     async fn not_found(&self, project: &str, range: &Range, query: &ListQuery) -> Result<NotFound, Failure> {
-        let [names] = self.0.shared.names(project, range, [NameKind::Missing]).await?;
+        let names = Names::listed(query);
+        let [names] = self.0.shared.names(project, range, [NameKind::Missing], names).await?;
         Ok(not_found(&names, query))
     }
 
@@ -68,7 +71,8 @@ impl Reports for RemoteViews {
         range: &Range,
         query: &ListQuery,
     ) -> Result<Redirected, Failure> {
-        let [names] = self.0.shared.names(project, range, [NameKind::Redirected]).await?;
+        let names = Names::listed(query);
+        let [names] = self.0.shared.names(project, range, [NameKind::Redirected], names).await?;
         Ok(redirected(&names, query))
     }
 

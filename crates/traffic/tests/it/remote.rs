@@ -326,3 +326,55 @@ async fn a_binding_that_was_interrupted_continues() {
     let id = home.database.sql("SELECT id FROM views_engine WHERE is_bound");
     assert_eq!(home.engine.sql("SELECT id FROM docwright_ledger"), id);
 }
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_report_lists_the_names_with_the_most_requests_and_sums_the_others() {
+    let home = RemoteHome::new(clock()).await;
+    let views = home.quiet_server();
+    let missing = |path: &str| event(RawEvent { status: Some(404), ..raw(path, FIREFOX) });
+    views.ingest("acme", vec![missing("/zzz"); 3]).await.unwrap();
+    views.ship().await.unwrap();
+    home.engine.sql(
+        "INSERT INTO views_names
+         SELECT project, 2, day, concat('/a/', leftPad(toString(n.number), 9, '0'), '\\t'), 0, 0, 1
+         FROM views_names CROSS JOIN numbers(150000) AS n WHERE about = 2",
+    );
+    views.ingest("acme", vec![missing("/waits")]).await.unwrap();
+    let report = async |query| views.not_found("acme", &Range::default(), &query).await.unwrap();
+    let top = report(ListQuery::new(3, 0)).await;
+    let found: Vec<_> = top.pages.iter().map(|page| (page.path.as_str(), page.requests.human)).collect();
+    // 150,004 others and the one that waits, without the 99,999 that are listed.
+    assert_eq!(found, [("(other)", 50_002), ("/zzz", 3), ("/a/000000000", 1)]);
+    assert_eq!((top.totals.human, top.has_more), (150_004, true));
+    let totals = report(ListQuery::new(0, 0)).await;
+    assert_eq!((totals.totals, totals.has_more, totals.pages.len()), (top.totals, true, 0));
+}
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn pages_are_listed_with_the_reads_that_wait() {
+    let home = RemoteHome::new(clock()).await;
+    let views = home.quiet_server();
+    let reads = |path: &str, times| vec![view(path, FIREFOX); times];
+    for (path, times) in [("/a", 4), ("/b", 3), ("/c", 2), ("/d", 1)] {
+        views.ingest("acme", reads(path, times)).await.unwrap();
+    }
+    views.ship().await.unwrap();
+    views.ingest("acme", [reads("/d", 3), reads("/e", 2), reads("/a", 1)].concat()).await.unwrap();
+    let count = async |query: ListQuery| {
+        let counts = views.count("acme", &Range::default(), &query).await.unwrap();
+        assert_eq!(counts.totals.human, if query.path.is_some() { 4 } else { 16 });
+        (counts.pages, counts.has_more)
+    };
+    let all = [page("/a", 5, 0), page("/d", 4, 0), page("/b", 3, 0), page("/c", 2, 0), page("/e", 2, 0)];
+    for offset in 0..5 {
+        let listed = count(ListQuery::new(2, offset as u64)).await;
+        let end = all.len().min(offset + 2);
+        assert_eq!(listed, (all[offset..end].to_vec(), end < all.len()), "{offset}");
+    }
+    assert_eq!(count(ListQuery::new(u32::MAX, 0)).await, (all.to_vec(), false));
+    assert_eq!(count(ListQuery::new(0, 4)).await, (vec![], true));
+    let of_d = ListQuery { path: Some("/d".into()), ..ListQuery::new(9, 0) };
+    assert_eq!(count(of_d).await, (vec![page("/d", 4, 0)], false));
+}
