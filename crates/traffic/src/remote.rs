@@ -56,6 +56,7 @@ use take::{Batch, Taker};
 use transaction::transact;
 pub use transfer::{FoundViews, TransferredPart, ViewsToMove, ViewsTransfer, find_page_views};
 pub use url::{ViewsUrl, is_clickhouse_name};
+use visitors::DaysPerQuery;
 
 /// Seven days, including the last millisecond.
 const DEDUP_WINDOW: Duration = Duration::from_millis(7 * DAY.unsigned_abs() + 1);
@@ -137,6 +138,7 @@ struct Shared {
     may_begin_anew: bool,
     reports: Semaphore,
     name_folds: Mutex<NameFolds>,
+    days_per_query: DaysPerQuery,
     /// Views in the outbox, about: counted every second.
     waiting: AtomicU64,
     is_failing: AtomicBool,
@@ -160,6 +162,7 @@ impl RemoteViews {
             may_begin_anew: settings.may_begin_anew,
             reports: Semaphore::new(MAX_CONCURRENT_REPORTS),
             name_folds: Mutex::default(),
+            days_per_query: DaysPerQuery::default(),
             waiting: AtomicU64::new(0),
             is_failing: AtomicBool::new(false),
         });

@@ -62,6 +62,12 @@ impl DayReaders {
         compress(&plain, COMPRESSION_LEVEL)
     }
 
+    /// Decodes only the readers of the site, because there may be many pages.
+    pub(super) fn decode_site(packed: &[u8]) -> Result<Self, DamagedData> {
+        let plain = decompress(packed)?;
+        Ok(Self { site: read_readers(&mut Decoder(&plain))?, pages: BTreeMap::new() })
+    }
+
     pub(super) fn decode(packed: &[u8]) -> Result<Self, DamagedData> {
         let plain = decompress(packed)?;
         let mut bytes = Decoder(&plain);
@@ -112,6 +118,8 @@ mod tests {
         assert_eq!(all.pages.keys().collect::<Vec<_>>(), ["/a", "/b"]);
         assert_eq!(all.pages["/b"], Readers { human: 0, ai: 2, total: 2 });
         let packed = all.encode().unwrap();
+        let site = DayReaders { site: all.site, pages: BTreeMap::new() };
+        assert_eq!(DayReaders::decode_site(&packed), Ok(site));
         assert_eq!(DayReaders::decode(&packed), Ok(all));
         assert!(DayReaders::decode(b"junk").is_err());
     }

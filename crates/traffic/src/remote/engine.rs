@@ -39,6 +39,23 @@ const SLOW: [u16; 2] = [159, 160];
 /// The code of queries that need too much memory.
 const MEMORY_LIMIT: u16 = 241;
 
+/// How long a query may take, and how large its answer may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueryLimits {
+    time: Duration,
+    bytes: usize,
+}
+
+impl QueryLimits {
+    pub(super) const REPORT: Self = Self::of_time(QUERY_TIMEOUT);
+    /// For a query that is split if it is refused.
+    pub(super) const PART: Self = Self { time: Duration::from_secs(5), bytes: 32 << 20 };
+
+    const fn of_time(time: Duration) -> Self {
+        Self { time, bytes: MAX_ANSWER_BYTES }
+    }
+}
+
 /// A ClickHouse server, or a cluster behind one address.
 pub(super) struct Engine {
     client: Client,
@@ -103,31 +120,39 @@ impl Engine {
 
     /// Runs a query. The answer is in RowBinary.
     pub(super) async fn query(&self, sql: String) -> Result<Vec<u8>, EngineError> {
-        let seconds = QUERY_TIMEOUT.as_secs().to_string();
+        self.query_within(sql, QueryLimits::REPORT).await
+    }
+
+    pub(super) async fn query_within(
+        &self,
+        sql: String,
+        limits: QueryLimits,
+    ) -> Result<Vec<u8>, EngineError> {
+        let seconds = limits.time.as_secs().to_string();
         let mut settings = vec![("default_format", "RowBinary"), ("max_execution_time", &*seconds)];
         if self.cluster.is_some() {
             settings.push(CONSISTENT_READ);
         }
-        self.post(&settings, sql.into_bytes(), QUERY_TIMEOUT).await
+        self.post(&settings, sql.into_bytes(), limits).await
     }
 
     /// Runs a statement that changes tables or rows.
     pub(super) async fn execute(&self, sql: String, settings: &[(&str, &str)]) -> Result<(), EngineError> {
-        self.post(settings, sql.into_bytes(), STATEMENT_TIMEOUT).await.map(drop)
+        self.post(settings, sql.into_bytes(), QueryLimits::of_time(STATEMENT_TIMEOUT)).await.map(drop)
     }
 
     /// Inserts rows in RowBinary once, however often it is called with this token.
     pub(super) async fn insert(&self, sql: &str, token: &str, rows: Vec<u8>) -> Result<(), EngineError> {
         let mut settings = vec![("query", sql)];
         settings.extend(insert_settings(token, self.cluster.is_some()));
-        self.post(&settings, rows, INSERT_TIMEOUT).await.map(drop)
+        self.post(&settings, rows, QueryLimits::of_time(INSERT_TIMEOUT)).await.map(drop)
     }
 
     async fn post(
         &self,
         settings: &[(&str, &str)],
         body: Vec<u8>,
-        limit: Duration,
+        limits: QueryLimits,
     ) -> Result<Vec<u8>, EngineError> {
         let request = self
             .client
@@ -138,7 +163,7 @@ impl Engine {
             .query(settings)
             .header("X-ClickHouse-User", &self.url.user)
             .header("X-ClickHouse-Database", &self.url.database)
-            .timeout(limit)
+            .timeout(limits.time)
             .body(body);
         let request = match &self.url.password {
             Some(password) => request.header("X-ClickHouse-Key", password.reveal()),
@@ -149,7 +174,7 @@ impl Engine {
         let answer = answer.map_err(|error| unavailable(&error))?;
         let code = answer.headers().get(EXCEPTION_CODE).and_then(|code| code.to_str().ok()?.parse().ok());
         match (answer.status().is_success(), code) {
-            (true, None) => read(answer, MAX_ANSWER_BYTES).await,
+            (true, None) => read(answer, limits.bytes).await,
             (_, code) => Err(refusal(answer, code).await),
         }
     }

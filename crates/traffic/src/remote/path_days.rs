@@ -33,9 +33,8 @@ impl Shared {
             self.add_counts(moment, days, &mut table).await?;
             table.add_waiting(moment, days);
             if query.with_visitors {
-                for (day, readers) in self.day_readers(moment, days).await? {
-                    table.add_visitors(day, &readers);
-                }
+                let add = |day, readers: DayReaders| table.add_visitors(day, &readers);
+                self.each_day_readers(moment, days, DayReaders::decode, add).await?;
             }
             Ok(table.into_report(query))
         });

@@ -77,7 +77,7 @@ impl Shared {
             if ledger.raw_from < raw_from {
                 // Visitors are counted before their raw events are deleted. Those that wait are late.
                 let moment = Moment { ledger, waiting: Vec::new() };
-                self.day_readers(&moment, (i64::MIN, raw_from.div_euclid(DAY))).await?;
+                self.keep_readers_before(&moment, raw_from.div_euclid(DAY)).await?;
                 with_lease!(self, &lease, |tx| tx.move_raw_from(lease.project, raw_from).await)?;
             }
             let raw_from = self.leased_snapshot(&lease).await?.raw_from;

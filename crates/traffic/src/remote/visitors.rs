@@ -1,10 +1,15 @@
 //! Counts distinct readers by day. The ledger keeps the numbers of a day until the day gets another view.
+//!
+//! Days are read and counted a few at a time, so that memory is bounded by their pages, whatever the range is. What was
+//! counted is stored at once: a report that is interrupted continues there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Shared;
 use super::count::top;
 use super::day_readers::{DayReaders, Visit};
+use super::engine::{EngineError, QueryLimits};
 use super::ledger::DayRecord;
 use super::rows::Answer;
 use super::schema::DAY_OF_AT;
@@ -12,6 +17,7 @@ use super::snapshot::Moment;
 use super::snapshot::report;
 use super::sql::{Conditions, quote};
 use super::transaction::transact;
+use crate::encoding::DamagedData;
 use crate::list_query::ListQuery;
 use crate::range::Range;
 use crate::range_parts::{DAY, Span, days_in};
@@ -19,9 +25,36 @@ use crate::views::{Failure, Readers, Visitors};
 
 /// Visits that a query can have as literals. If more wait, they are shipped first.
 pub(super) const MAX_LITERALS: usize = 5_000;
+/// Days that are read from the ledger at once, and counted by one query at most.
+const MAX_DAYS: usize = 31;
 
 /// The visits that wait, by day.
 type WaitingVisits<'m> = BTreeMap<i64, Vec<Visit<'m>>>;
+
+/// The days that one query counts: fewer after a query was refused as too large or too slow, because the next ones are
+/// probably refused, too.
+pub(super) struct DaysPerQuery(AtomicUsize);
+
+impl Default for DaysPerQuery {
+    fn default() -> Self {
+        Self(AtomicUsize::new(MAX_DAYS))
+    }
+}
+
+impl DaysPerQuery {
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn grow(&self) {
+        self.0.store((self.get() + 1).min(MAX_DAYS), Ordering::Relaxed);
+    }
+
+    /// After a query of `days` days was refused. Each try can take seconds, so there are few until one day is left.
+    fn shrink(&self, days: usize) {
+        self.0.store((days / 4).max(1), Ordering::Relaxed);
+    }
+}
 
 impl Shared {
     pub(super) async fn visitors(
@@ -30,79 +63,136 @@ impl Shared {
         range: &Range,
         query: &ListQuery,
     ) -> Result<Visitors, Failure> {
+        // A query for no pages asks for the totals only.
+        let decode = if query.limit == 0 { DayReaders::decode_site } else { DayReaders::decode };
         let report = report!(self, project, |moment| {
             let (mut totals, mut pages) = (Readers::default(), BTreeMap::<String, Readers>::new());
-            for day in self.day_readers(moment, days_in(range)).await?.into_values() {
+            let add = |_, day: DayReaders| {
                 totals.add(&day.site);
-                for (path, readers) in day.pages {
+                let listed = |(path, _): &(String, _)| query.limit > 0 && query.matches(|| path);
+                for (path, readers) in day.pages.into_iter().filter(listed) {
                     pages.entry(path).or_default().add(&readers);
                 }
-            }
+            };
+            self.each_day_readers(moment, days_in(range), decode, add).await?;
             let (pages, has_more) = top(pages.into_iter(), query);
-            // A query for no pages asks for the totals only.
             Ok(Visitors { totals, pages, has_more: has_more && query.limit > 0 })
         });
         Ok(report?.unwrap_or_default())
     }
 
-    /// The readers of every day that has any. Counts the days that changed, and stores their numbers.
-    pub(super) async fn day_readers(
+    /// Counts and stores the readers of the raw events before a day, which are about to be deleted.
+    pub(super) async fn keep_readers_before(&self, moment: &Moment, day: i64) -> Result<(), Failure> {
+        let from = moment.ledger.raw_from.div_euclid(DAY);
+        self.each_day_readers(moment, (from, day), DayReaders::decode_site, |_, _| {}).await
+    }
+
+    /// Calls `with` for the readers of every day that has any. Counts the days that changed, and stores their numbers.
+    /// `decode` reads stored numbers.
+    pub(super) async fn each_day_readers(
         &self,
         moment: &Moment,
         days: Span,
-    ) -> Result<BTreeMap<i64, DayReaders>, Failure> {
-        let project = moment.ledger.project;
-        let records = transact!(self.ledger, |tx| tx.days(project, days.0, days.1).await)?;
+        decode: fn(&[u8]) -> Result<DayReaders, DamagedData>,
+        mut with: impl FnMut(i64, DayReaders),
+    ) -> Result<(), Failure> {
+        let (project, raw_from) = (moment.ledger.project, moment.ledger.raw_from.div_euclid(DAY));
         let mut waiting = waiting_visits(moment, days);
-        let raw_from = moment.ledger.raw_from.div_euclid(DAY);
-        let (mut all, mut changed) = (BTreeMap::new(), Vec::new());
-        for record in records {
-            match &record.visitors {
-                Some(stored) if record.day < raw_from || !waiting.contains_key(&record.day) => {
-                    all.insert(record.day, DayReaders::decode(stored)?);
+        if waiting.range(raw_from..).map(|(_, visits)| visits.len()).sum::<usize>() > MAX_LITERALS {
+            return Err(self.ship_and_retry(moment).await?);
+        }
+        let mut first = days.0;
+        loop {
+            let waits_from = waiting.keys().next().copied();
+            let (end, records) = transact!(self.ledger, |tx| {
+                let stored_from = tx.next_day(project, first).await?.filter(|day| *day < days.1);
+                let Some(from) = stored_from.into_iter().chain(waits_from).min() else {
+                    return Ok((None, Vec::new()));
+                };
+                let end = (from + MAX_DAYS as i64).min(days.1);
+                Ok((Some(end), tx.days(project, from, end).await?))
+            })?;
+            let Some(end) = end else { return Ok(()) };
+            let later = waiting.split_off(&end);
+            let mut recent = waiting.split_off(&raw_from);
+            let mut late = std::mem::replace(&mut waiting, later);
+            let mut changed = Vec::new();
+            for record in records {
+                match &record.visitors {
+                    Some(stored) if !recent.contains_key(&record.day) => {
+                        let mut readers = decode(stored)?;
+                        // They were hashed with another salt, so none of them is counted already.
+                        if let Some(visits) = late.remove(&record.day) {
+                            readers.add(&DayReaders::from_visits(visits));
+                        }
+                        with(record.day, readers);
+                    }
+                    None if record.day < raw_from => {}
+                    _ => changed.push(record),
                 }
-                None if record.day < raw_from => {}
-                _ => changed.push(record),
             }
+            late.into_iter().for_each(|(day, visits)| with(day, DayReaders::from_visits(visits)));
+            self.count_days(moment, &changed, &mut recent, &mut with).await?;
+            first = end;
         }
-        // Late readers were hashed with another salt, so none of them is counted already.
-        let recent = waiting.split_off(&raw_from);
-        for (day, visits) in waiting {
-            all.entry(day).or_default().add(&DayReaders::from_visits(visits));
-        }
-        let counted = self.count_days(moment, &changed, &recent).await?;
-        self.store_counted(project, &changed, &recent, &counted).await?;
-        all.extend(counted);
-        Ok(all)
     }
 
-    /// Counts the readers of days whose raw events are stored, with those that wait.
+    /// Counts the readers of days whose raw events are stored, with those that wait. Stores the numbers of days that no
+    /// view waits for.
     async fn count_days(
         &self,
         moment: &Moment,
         changed: &[DayRecord],
-        waiting: &WaitingVisits<'_>,
-    ) -> Result<BTreeMap<i64, DayReaders>, Failure> {
-        let mut counted = BTreeMap::<i64, DayReaders>::new();
-        if changed.is_empty() && waiting.is_empty() {
-            return Ok(counted);
-        }
-        let literals: usize = waiting.values().map(Vec::len).sum();
-        if literals > MAX_LITERALS {
-            return Err(self.ship_and_retry(moment).await?);
-        }
-        let mut days: Vec<i64> =
+        waiting: &mut WaitingVisits<'_>,
+        with: &mut impl FnMut(i64, DayReaders),
+    ) -> Result<(), Failure> {
+        let days: BTreeSet<i64> =
             changed.iter().map(|record| record.day).chain(waiting.keys().copied()).collect();
-        days.sort_unstable();
-        days.dedup();
+        let days: Vec<i64> = days.into_iter().collect();
+        let mut rest = &days[..];
+        while let [first, ..] = rest {
+            let (some, later) = rest.split_at(self.days_per_query.get().min(rest.len()));
+            let end = later.first().copied().unwrap_or(i64::MAX);
+            let later_waiting = waiting.split_off(&end);
+            let counted = match self.query_days(moment, some, waiting).await? {
+                Ok(counted) => counted,
+                Err(EngineError::TooLarge(_) | EngineError::TooSlow(_)) if some.len() > 1 => {
+                    waiting.extend(later_waiting);
+                    self.days_per_query.shrink(some.len());
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.days_per_query.grow();
+            let stored = changed.iter().filter(|record| (*first..end).contains(&record.day));
+            let stored = stored.filter(|record| !waiting.contains_key(&record.day));
+            self.store_counted(moment.ledger.project, stored, &counted).await?;
+            counted.into_iter().for_each(|(day, readers)| with(day, readers));
+            *waiting = later_waiting;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    async fn query_days(
+        &self,
+        moment: &Moment,
+        days: &[i64],
+        waiting: &WaitingVisits<'_>,
+    ) -> Result<Result<BTreeMap<i64, DayReaders>, EngineError>, Failure> {
         let spans: Vec<Span> = days.iter().map(|day| (day * DAY, (day + 1) * DAY)).collect();
         let sql = format!(
             "SELECT day, path, uniqExactIf(visitor, class = 0), uniqExactIf(visitor, class = 1), uniqExact(visitor) \
              FROM ({}) GROUP BY GROUPING SETS ((day, path), (day))",
             visits_source(moment, &spans, waiting)
         );
-        let rows = self.ready().await?.query(sql).await?;
-        let mut answer = Answer::new(&rows);
+        // Some days that are refused are tried one by one, so that is decided early.
+        let limits = if days.len() > 1 { QueryLimits::PART } else { QueryLimits::REPORT };
+        let rows = match self.ready().await?.query_within(sql, limits).await {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (mut answer, mut counted) = (Answer::new(&rows), BTreeMap::<i64, DayReaders>::new());
         while !answer.is_empty() {
             let (day, path) = (i64::from(answer.u32()?), answer.string()?);
             let readers = Readers { human: answer.u64()?, ai: answer.u64()?, total: answer.u64()? };
@@ -114,20 +204,18 @@ impl Shared {
                 day.pages.insert(path.to_owned(), readers);
             }
         }
-        Ok(counted)
+        Ok(Ok(counted))
     }
 
-    /// Stores the numbers of days that no view waits for.
     async fn store_counted(
         &self,
         project: i64,
-        changed: &[DayRecord],
-        waiting: &WaitingVisits<'_>,
+        records: impl Iterator<Item = &DayRecord>,
         counted: &BTreeMap<i64, DayReaders>,
     ) -> Result<(), Failure> {
-        let mut encoded = Vec::new();
-        for record in changed.iter().filter(|record| !waiting.contains_key(&record.day)) {
-            let readers = counted.get(&record.day).cloned().unwrap_or_default();
+        let (none, mut encoded) = (DayReaders::default(), Vec::new());
+        for record in records {
+            let readers = counted.get(&record.day).unwrap_or(&none);
             encoded.push((record.day, record.folds, readers.encode()?));
         }
         if encoded.is_empty() {

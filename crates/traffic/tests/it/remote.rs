@@ -6,7 +6,7 @@ mod pressure;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::TestClock;
+use base::{Clock, TestClock};
 use jiff::SignedDuration;
 use tempfile::TempDir;
 use traffic::{
@@ -377,4 +377,54 @@ async fn pages_are_listed_with_the_reads_that_wait() {
     assert_eq!(count(ListQuery::new(0, 4)).await, (vec![], true));
     let of_d = ListQuery { path: Some("/d".into()), ..ListQuery::new(9, 0) };
     assert_eq!(count(of_d).await, (vec![page("/d", 4, 0)], false));
+}
+
+/// A read on each of the last days.
+fn reads_on_days(clock: &TestClock, days: i64) -> Vec<Event> {
+    let at = |ago| clock.now() - SignedDuration::from_hours(24 * ago);
+    let read = |ago| {
+        event(RawEvent { timestamp: Some(at(ago)), ip: Some("192.0.2.1".into()), ..raw("/a", FIREFOX) })
+    };
+    (0..days).map(read).collect()
+}
+
+const COUNTED_DAYS: &str = "SELECT count(*) FROM views_days WHERE visitors IS NOT NULL";
+
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn visitors_of_many_days_are_counted_in_parts_and_stored() {
+    let clock = clock();
+    let mut away = Breakable::new(clock.clone()).await;
+    let views = away.home.quiet_server();
+    views.ingest("acme", reads_on_days(&clock, 70)).await.unwrap();
+    views.ship().await.unwrap();
+    // The third part is not answered: the first two stay.
+    EngineDatabase::die(away.engine.port, 3, "before");
+    let failure = views.visitors("acme", &Range::default(), &ListQuery::new(9, 0)).await.unwrap_err();
+    assert!(failure.is_unavailable(), "{failure:?}");
+    assert_eq!(away.home.database.sql(COUNTED_DAYS), "62");
+    away.engine.restart();
+    assert_eq!(readers(&views).await, 70);
+    assert_eq!(away.home.database.sql(COUNTED_DAYS), "70");
+    let totals = views.visitors("acme", &Range::default(), &ListQuery::new(0, 0)).await.unwrap();
+    assert_eq!((totals.totals.total, totals.pages.len(), totals.has_more), (70, 0, false));
+}
+
+/// 31 days with 15,000 long paths each are more than a part may have.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_part_that_is_too_large_is_counted_in_smaller_ones() {
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    let views = home.quiet_server();
+    views.ingest("acme", reads_on_days(&clock, 31)).await.unwrap();
+    views.ship().await.unwrap();
+    home.engine.sql(
+        "INSERT INTO views SELECT views.* REPLACE(concat('/', leftPad(toString(n.number), 80, '0')) AS path)
+         FROM views CROSS JOIN numbers(15000) AS n",
+    );
+    let visitors = views.visitors("acme", &Range::default(), &ListQuery::new(1, 0)).await.unwrap();
+    assert_eq!((visitors.totals.total, visitors.has_more), (31, true));
+    assert_eq!(visitors.pages[0].1.total, 31);
+    assert_eq!(home.database.sql(COUNTED_DAYS), "31");
 }
