@@ -72,6 +72,11 @@ impl<'a> Answer<'a> {
         Ok(u32::from_le_bytes(self.0.array().map_err(unreadable)?))
     }
 
+    pub(super) fn u64s(&mut self) -> Result<Vec<u64>, Failure> {
+        let length = self.0.varint().map_err(unreadable)?;
+        (0..length).map(|_| self.u64()).collect()
+    }
+
     pub(super) fn u64(&mut self) -> Result<u64, Failure> {
         Ok(u64::from_le_bytes(self.0.array().map_err(unreadable)?))
     }

@@ -157,8 +157,7 @@ impl Shared {
         for (project, packed) in &shipment.blocks {
             blocks.push((*project, Block::decode(packed)?));
         }
-        self.load_name_folds(&blocks).await?;
-        let mut folds = self.name_folds.lock().await;
+        let mut folds = self.load_name_folds(&blocks).await?;
         let mut encoded = EncodedShipment::default();
         let mut late = BTreeMap::<(i64, i64), Vec<Visit<'_>>>::new();
         for (project, block) in &blocks {

@@ -428,3 +428,34 @@ async fn a_part_that_is_too_large_is_counted_in_smaller_ones() {
     assert_eq!(visitors.pages[0].1.total, 31);
     assert_eq!(home.database.sql(COUNTED_DAYS), "31");
 }
+
+/// The names of 250 full days are 300 MB, more than an answer and more than a server remembers.
+#[tokio::test]
+#[cfg_attr(not(has_engines), ignore = "PostgreSQL or ClickHouse is not installed")]
+async fn a_shipment_of_many_full_days_keeps_known_names() {
+    const DAYS: i64 = 250;
+    let clock = clock();
+    let home = RemoteHome::new(clock.clone()).await;
+    let missing = |path: &str| -> Vec<Event> {
+        let at = |ago| clock.now() - SignedDuration::from_hours(24 * ago);
+        let request = |ago| RawEvent { timestamp: Some(at(ago)), status: Some(404), ..raw(path, FIREFOX) };
+        (0..DAYS).map(|ago| event(request(ago))).collect()
+    };
+    let first = home.quiet_server();
+    first.ingest("acme", missing("/é's")).await.unwrap();
+    first.ship().await.unwrap();
+    home.engine.sql(
+        "INSERT INTO views_names
+         SELECT project, 2, day, concat('/', leftPad(toString(n.number), 110, '0'), '\\t'), 0, 0, 1
+         FROM views_names CROSS JOIN numbers(9999) AS n WHERE about = 2",
+    );
+    let next = home.quiet_server();
+    let known = format!("/{:0>110}", 9_998);
+    next.ingest("acme", [missing("/new"), missing(&known), missing("/é's")].concat()).await.unwrap();
+    next.ship().await.unwrap();
+    let counted = "SELECT countIf(views = 250), countIf(views = 500)
+        FROM (SELECT sum(n) AS views FROM views_names GROUP BY name)";
+    // 9,998 names and what was folded; the two that were known.
+    assert_eq!(home.engine.sql(counted), "9999\t2");
+    assert_eq!(home.engine.sql("SELECT sum(n) FROM views_names WHERE name = '(other)'"), DAYS.to_string());
+}
