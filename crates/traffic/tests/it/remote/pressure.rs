@@ -16,7 +16,7 @@ use crate::backend::RemoteHome;
 use crate::views::{FIREFOX, all, clock, page, view, with_id};
 
 /// Far longer than anything here takes.
-const LONG: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A way to the engine that can be slow or silent. Returns its port.
 async fn way_to(port: u16, delay: Duration, is_silent: Arc<AtomicBool>) -> u16 {
@@ -67,7 +67,7 @@ async fn a_shipment_ends_while_views_arrive() {
     one.ingest("acme", vec![view("/a", FIREFOX)]).await.unwrap();
     tokio::select! {
         () = async { send(&one).await } => {}
-        done = timeout(LONG, other.run_maintenance()) => done.unwrap().unwrap(),
+        done = timeout(ANSWER_TIMEOUT, other.run_maintenance()) => done.unwrap().unwrap(),
     }
 }
 
@@ -81,7 +81,7 @@ async fn a_slow_report_ends_while_views_are_shipped() {
     fast.ship().await.unwrap();
     tokio::select! {
         () = async { send_and_ship(&fast).await } => {}
-        counted = timeout(LONG, all(&slow, "acme")) => assert!(counted.unwrap().totals.human > 0),
+        counted = timeout(ANSWER_TIMEOUT, all(&slow, "acme")) => assert!(counted.unwrap().totals.human > 0),
     }
     // The project is shipped again.
     fast.ship().await.unwrap();
