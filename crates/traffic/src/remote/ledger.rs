@@ -213,6 +213,14 @@ pub struct LedgerSnapshot {
     pub read_days: Option<(i64, i64)>,
 }
 
+impl LedgerSnapshot {
+    /// The generation that counts on a day.
+    pub(super) fn generation(&self, day: i64) -> i64 {
+        let found = self.generations.binary_search_by_key(&day, |(day, _)| *day);
+        found.map_or(0, |index| self.generations[index].1)
+    }
+}
+
 /// Numbers by day.
 #[async_trait]
 pub trait Days: Send {
@@ -244,12 +252,12 @@ pub trait Days: Send {
 
     async fn set_visitors(&mut self, project: i64, day: i64, visitors: &[u8]) -> Result<(), LedgerError>;
 
-    /// Stores counted readers, unless the day changed since.
+    /// Stores counted readers, unless the day changed since, or another server has stored them. It may have deleted the
+    /// raw events after that.
     async fn store_visitors(
         &mut self,
         project: i64,
-        day: i64,
-        folds: i64,
+        day: &DayRecord,
         visitors: &[u8],
     ) -> Result<(), LedgerError>;
 }
@@ -336,7 +344,13 @@ pub trait Transfers: Send {
     /// How many of these event ids were added with this time of receipt, or a later one.
     async fn count_known_ids(&mut self, project: i64, ids: &[(IdHash, i64)]) -> Result<u64, LedgerError>;
 
-    async fn count_ids(&mut self, project: i64) -> Result<u64, LedgerError>;
+    /// The number of event ids from one, and below another one.
+    async fn count_ids(
+        &mut self,
+        project: i64,
+        from: &[u8],
+        below: Option<&[u8]>,
+    ) -> Result<u64, LedgerError>;
 
     /// How far a step of the move is.
     async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError>;

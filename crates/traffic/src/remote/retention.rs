@@ -76,7 +76,7 @@ impl Shared {
             let ledger = self.leased_snapshot(&lease).await?;
             if ledger.raw_from < raw_from {
                 // Visitors are counted before their raw events are deleted. Those that wait are late.
-                let moment = Moment { ledger, waiting: Vec::new() };
+                let moment = Moment { ledger, waiting: Vec::new(), lease: lease.token.clone() };
                 self.keep_readers_before(&moment, raw_from.div_euclid(DAY)).await?;
                 with_lease!(self, &lease, |tx| tx.move_raw_from(lease.project, raw_from).await)?;
             }

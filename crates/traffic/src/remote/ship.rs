@@ -77,8 +77,7 @@ impl Shared {
     }
 
     /// Ships what waits now, if something has waited for `min_age`: what arrives meanwhile would keep this from ending.
-    /// `lease` is the lease of the project, if the caller has
-    /// it.
+    /// `lease` is the lease of the project, if the caller has it.
     pub(super) async fn ship_as(
         &self,
         project: Option<i64>,

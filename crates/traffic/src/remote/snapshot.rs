@@ -39,6 +39,8 @@ pub(super) struct Moment {
     pub(super) ledger: LedgerSnapshot,
     /// The views that wait.
     pub(super) waiting: Vec<Block>,
+    /// The lease of the project, if the report has it; otherwise empty.
+    pub(super) lease: String,
 }
 
 /// A read by a human or an assistant that waits.
@@ -136,7 +138,8 @@ impl Moments<'_> {
                 for packed in &ledger.blocks {
                     waiting.push(Block::decode(packed)?);
                 }
-                return Ok(Some(Moment { ledger, waiting }));
+                let lease = self.hold.as_ref().map(|hold| hold.token.clone()).unwrap_or_default();
+                return Ok(Some(Moment { ledger, waiting, lease }));
             }
         }
         Err(Failure::new(Unavailable("page views are being shipped all the time".into())))
@@ -169,7 +172,7 @@ impl Shared {
     /// Ships what waits, because it is too much for a report. The report is computed again, because its version changes;
     /// the error is for the case that another server rewrites the project and nothing can be shipped.
     pub(super) async fn ship_and_retry(&self, moment: &Moment) -> Result<Failure, Failure> {
-        self.ship(Some(moment.ledger.project)).await?;
+        self.ship_as(Some(moment.ledger.project), &moment.lease, Duration::ZERO).await?;
         Ok(Failure::new(Unavailable("too many page views wait for a report".into())))
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::count::top;
@@ -27,6 +28,8 @@ use crate::views::{Failure, Readers, Visitors};
 pub(super) const MAX_LITERALS: usize = 5_000;
 /// Days that are read from the ledger at once, and counted by one query at most.
 const MAX_DAYS: usize = 31;
+/// A query that took less lets the next one count one more day.
+const QUICK: Duration = Duration::from_secs(1);
 
 /// The visits that wait, by day.
 type WaitingVisits<'m> = BTreeMap<i64, Vec<Visit<'m>>>;
@@ -154,18 +157,26 @@ impl Shared {
             let (some, later) = rest.split_at(self.days_per_query.get().min(rest.len()));
             let end = later.first().copied().unwrap_or(i64::MAX);
             let later_waiting = waiting.split_off(&end);
+            let started = Instant::now();
             let counted = match self.query_days(moment, some, waiting).await? {
                 Ok(counted) => counted,
                 Err(EngineError::TooLarge(_) | EngineError::TooSlow(_)) if some.len() > 1 => {
+                    self.engine.check_silence().await?;
                     waiting.extend(later_waiting);
                     self.days_per_query.shrink(some.len());
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            self.days_per_query.grow();
+            if started.elapsed() < QUICK {
+                self.days_per_query.grow();
+            }
             let stored = changed.iter().filter(|record| (*first..end).contains(&record.day));
-            let stored = stored.filter(|record| !waiting.contains_key(&record.day));
+            // A day may have been rewritten since the moment. Its earlier rows say nothing about it then.
+            let stored = stored.filter(|record| {
+                !waiting.contains_key(&record.day)
+                    && moment.ledger.generation(record.day) == record.generation
+            });
             self.store_counted(moment.ledger.project, stored, &counted).await?;
             counted.into_iter().for_each(|(day, readers)| with(day, readers));
             *waiting = later_waiting;
@@ -216,14 +227,14 @@ impl Shared {
         let (none, mut encoded) = (DayReaders::default(), Vec::new());
         for record in records {
             let readers = counted.get(&record.day).unwrap_or(&none);
-            encoded.push((record.day, record.folds, readers.encode()?));
+            encoded.push((record, readers.encode()?));
         }
         if encoded.is_empty() {
             return Ok(());
         }
         Ok(transact!(self.ledger, |tx| {
-            for (day, folds, visitors) in &encoded {
-                tx.store_visitors(project, *day, *folds, visitors).await?;
+            for (day, visitors) in &encoded {
+                tx.store_visitors(project, day, visitors).await?;
             }
             Ok(())
         })?)

@@ -84,12 +84,13 @@ impl Days for LedgerWork {
     async fn store_visitors(
         &mut self,
         project: i64,
-        day: i64,
-        folds: i64,
+        day: &DayRecord,
         visitors: &[u8],
     ) -> Result<(), LedgerError> {
-        let store = "UPDATE views_days SET visitors = $4 WHERE project = $1 AND day = $2 AND folds = $3";
-        let store = sqlx::query(store).bind(project).bind(day).bind(folds).bind(visitors);
+        let store = "UPDATE views_days SET visitors = $5
+            WHERE project = $1 AND day = $2 AND folds = $3 AND generation = $4 AND visitors IS NULL";
+        let store = sqlx::query(store).bind(project).bind(day.day).bind(day.folds).bind(day.generation);
+        let store = store.bind(visitors);
         store.execute(&mut *self.tx).await.map(drop).map_err(ledger_error)
     }
 }

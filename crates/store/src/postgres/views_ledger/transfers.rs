@@ -62,11 +62,17 @@ impl Transfers for LedgerWork {
         count.fetch_one(&mut *self.tx).await.map(i64::unsigned_abs).map_err(ledger_error)
     }
 
-    async fn count_ids(&mut self, project: i64) -> Result<u64, LedgerError> {
-        let count = "SELECT (SELECT count(*) FROM views_ids_a WHERE project = $1)
-            + (SELECT count(*) FROM views_ids_b WHERE project = $1)";
-        let count = sqlx::query_scalar(count).bind(project).fetch_one(&mut *self.tx);
-        count.await.map(i64::unsigned_abs).map_err(ledger_error)
+    async fn count_ids(
+        &mut self,
+        project: i64,
+        from: &[u8],
+        below: Option<&[u8]>,
+    ) -> Result<u64, LedgerError> {
+        let count = "SELECT count(*) FROM (SELECT project, id FROM views_ids_a UNION ALL
+                SELECT project, id FROM views_ids_b) AS both_tables
+            WHERE project = $1 AND id >= $2 AND ($3::bytea IS NULL OR id < $3)";
+        let count = sqlx::query_scalar(count).bind(project).bind(from).bind(below);
+        count.fetch_one(&mut *self.tx).await.map(i64::unsigned_abs).map_err(ledger_error)
     }
 
     async fn step(&mut self, step: &str) -> Result<Option<String>, LedgerError> {

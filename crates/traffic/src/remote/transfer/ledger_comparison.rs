@@ -7,6 +7,10 @@ use crate::remote::transaction::transact;
 use crate::sqlite::export::IdCursor;
 use crate::views::Failure;
 
+/// A statement may not take long, also right after millions of ids were added.
+const IDS_PER_COUNT: u64 = 250_000;
+const MAX_PARTS: u64 = 256;
+
 impl ViewsTransfer {
     pub async fn compare_ledger(&self) -> Result<Option<Difference>, Failure> {
         for project in &self.projects {
@@ -51,8 +55,24 @@ impl ViewsTransfer {
             }
             (count, cursor) = (count + found, next);
         }
-        let all = transact!(self.to.ledger, |tx| tx.count_ids(id).await)?;
+        let all = self.count_ids(id, count).await?;
         // An id that expired and came again is there twice before the move.
         if all > count { differ(count, all) } else { Ok(None) }
+    }
+
+    /// Counts the ids that the ledger has, of which there are about `expected`. Ids are hashes, so each first byte is as
+    /// frequent as another.
+    async fn count_ids(&self, project: i64, expected: u64) -> Result<u64, Failure> {
+        let parts = (expected / IDS_PER_COUNT).clamp(1, MAX_PARTS);
+        let first_byte = |part: u64| u8::try_from(part * MAX_PARTS / parts).ok().map(|byte| vec![byte]);
+        let mut count = 0;
+        for part in 0..parts {
+            // Nothing is above the last part.
+            let (from, below) = (first_byte(part).unwrap_or_default(), first_byte(part + 1));
+            let counted =
+                transact!(self.to.ledger, |tx| tx.count_ids(project, &from, below.as_deref()).await);
+            count += counted?;
+        }
+        Ok(count)
     }
 }
