@@ -36,7 +36,9 @@ async fn sparkline(app: &App, project: &Project) -> Result<Option<Sparkline>, Pa
     let end = (app.clock.now_ms().div_euclid(day) + 1) * day;
     let range = Range::new(Some(end - i64::from(DAYS) * day), Some(end))?;
     let series = match app.reports.series(&project.id.0, &range, Interval::Day, None).await {
-        Err(SeriesError::Failed(failure)) if failure.is_unavailable() => return Ok(None),
+        Err(SeriesError::Failed(failure)) if failure.is_unavailable() || failure.is_too_large() => {
+            return Ok(None);
+        }
         series => series?,
     };
     let days: Vec<_> = series.points.iter().map(|point| (point.reads.human, point.reads.ai)).collect();

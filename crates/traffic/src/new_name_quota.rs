@@ -17,7 +17,7 @@ const NETWORKS_PER_DAY: usize = 10;
 /// Networks and days of a project that are counted separately. Further ones share the quota of a day, so a project that
 /// imports a year of logs takes nothing from another one.
 const MAX_COUNTS_PER_PROJECT: usize = 4_096;
-/// Names of a project that are remembered: about 1 MiB.
+/// Names of a project that are remembered, and as many of past days: about 1 MiB each.
 const MAX_NAMES_PER_PROJECT: usize = 1 << 16;
 /// Over all projects, about 16 MiB each. The projects that added no name for the longest time are forgotten.
 const MAX_COUNTS: usize = 1 << 18;
@@ -43,14 +43,18 @@ pub(crate) struct NewNames(HashMap<i64, ProjectNames>);
 
 #[derive(Default)]
 struct ProjectNames {
-    /// Hashes of names with their days.
-    known: HashSet<u64>,
+    /// Hashes of names with their days: of today and later, and of past days. An import of logs has many of those.
+    known: [HashSet<u64>; 2],
     /// `None` counts all networks beyond the maximum.
     used: HashMap<(NamesDay, Option<Network>), usize>,
     last_addition: u64,
 }
 
 impl ProjectNames {
+    fn count_known(&self) -> usize {
+        self.known.iter().map(HashSet::len).sum()
+    }
+
     fn count(&self, key: &(NamesDay, Option<Network>)) -> usize {
         self.used.get(key).copied().unwrap_or_default()
     }
@@ -89,7 +93,8 @@ impl NewNameQuota {
         let name = self.hasher.hash_one((day, &event.path, referrer));
         let (none, pending) = (ProjectNames::default(), pending.0.entry(project).or_default());
         let added = self.projects.get(&project).unwrap_or(&none);
-        if added.known.contains(&name) || pending.known.contains(&name) {
+        let days = usize::from(day.1 < self.today);
+        if added.known[days].contains(&name) || pending.known[days].contains(&name) {
             return false;
         }
         if let Some(address) = event.address {
@@ -99,20 +104,22 @@ impl NewNameQuota {
             }
             *pending.used.entry(key).or_default() += 1;
         }
-        pending.known.insert(name);
+        pending.known[days].insert(name);
         false
     }
 
     /// Adds names whose events are committed.
     pub(crate) fn add(&mut self, names: NewNames) {
-        for (project, names) in names.0.into_iter().filter(|(_, names)| !names.known.is_empty()) {
+        for (project, names) in names.0.into_iter().filter(|(_, names)| names.count_known() > 0) {
             self.additions += 1;
             let added = self.projects.entry(project).or_default();
             added.last_addition = self.additions;
-            if added.known.len() + names.known.len() > MAX_NAMES_PER_PROJECT {
-                added.known.clear();
+            for (added, names) in added.known.iter_mut().zip(names.known) {
+                if added.len() + names.len() > MAX_NAMES_PER_PROJECT {
+                    added.clear();
+                }
+                added.extend(names);
             }
-            added.known.extend(names.known);
             for (key, used) in names.used {
                 *added.used.entry(key).or_default() += used;
             }
@@ -124,7 +131,7 @@ impl NewNameQuota {
     fn evict(&mut self) {
         let (mut counts, mut known) = (0, 0);
         for names in self.projects.values() {
-            (counts, known) = (counts + names.used.len(), known + names.known.len());
+            (counts, known) = (counts + names.used.len(), known + names.count_known());
         }
         if counts <= self.max_counts && known <= MAX_KNOWN_NAMES {
             return;
@@ -139,7 +146,7 @@ impl NewNameQuota {
                 break;
             }
             if let Some(names) = self.projects.remove(&project) {
-                (counts, known) = (counts - names.used.len(), known - names.known.len());
+                (counts, known) = (counts - names.used.len(), known - names.count_known());
             }
         }
     }
@@ -260,6 +267,21 @@ mod tests {
         quota.today = 0;
         assert_eq!(named(&mut quota, 20_000..23_000, 404, "192.0.2.1"), 1_000);
         assert_eq!(named(&mut quota, 30_000..33_000, 404, "198.51.100.1"), 1_000);
+    }
+
+    #[test]
+    fn an_import_of_logs_leaves_the_names_of_today_known() {
+        let mut quota = NewNameQuota::default();
+        let day = request("/a", 404, "192.0.2.1").at.div_euclid(DAY);
+        quota.set_day(day);
+        assert_eq!(named(&mut quota, 0..1_000, 404, "192.0.2.1"), 1_000);
+        quota.today = day + 1;
+        let many = 10_000..10_000 + MAX_NAMES_PER_PROJECT;
+        assert_eq!(named(&mut quota, many.clone(), 404, ""), many.len());
+        assert_eq!(named(&mut quota, 0..1, 404, ""), 1);
+        quota.today = day;
+        assert_eq!(named(&mut quota, 0..1_000, 404, "192.0.2.1"), 1_000, "known names");
+        assert_eq!(named(&mut quota, 1_000..2_000, 404, "192.0.2.1"), 0);
     }
 
     #[test]

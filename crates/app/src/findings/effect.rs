@@ -72,7 +72,7 @@ fn is_about_missing_paths(finding: &Finding) -> bool {
 }
 
 /// The effect of a job's merge. `None` when its pull request isn't merged, if another server of the installation has the
-/// page views, and while their database doesn't answer: the job can be shown without it.
+/// page views, and while their database can't answer: the job can be shown without it.
 pub async fn effect_of_job(app: &App, project: &Project, job: &Job) -> anyhow::Result<Option<MergeEffect>> {
     if job.pr_state != Some(PullState::Merged) {
         return Ok(None);
@@ -80,7 +80,7 @@ pub async fn effect_of_job(app: &App, project: &Project, job: &Job) -> anyhow::R
     let merged_at = app.pulls.merged_at(&project.id, &job.id).await?;
     let Some(merged_at) = merged_at else { return Ok(None) };
     match effect_of_merge(app, project, &job.id, merged_at).await {
-        Err(error) if Failure::is_unavailable_in(&*error) => Ok(None),
+        Err(error) if Failure::is_unavailable_in(&*error) || Failure::is_too_large_in(&*error) => Ok(None),
         effect => effect,
     }
 }

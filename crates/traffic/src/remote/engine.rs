@@ -36,8 +36,10 @@ const EXCEPTION_CODE: &str = "x-clickhouse-exception-code";
 const MISTAKES: [u16; 10] = [36, 42, 43, 44, 46, 47, 53, 62, 70, 386];
 /// Codes of queries that take too long.
 const SLOW: [u16; 2] = [159, 160];
-/// The code of queries that need too much memory.
+/// The code of queries that need too much memory, and how it begins if that is the query's own limit: otherwise, other
+/// queries have the memory.
 const MEMORY_LIMIT: u16 = 241;
+const OWN_LIMIT: [&str; 2] = ["Query memory limit", "Memory limit (for query)"];
 
 /// How long a query may take, and how large its answer may be.
 #[derive(Debug, Clone, Copy)]
@@ -219,11 +221,15 @@ async fn refusal(answer: Response, code: Option<u16>) -> EngineError {
     let status = answer.status();
     let text = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
     let text = sanitize(&String::from_utf8_lossy(&text), MAX_ERROR_CHARS);
-    let text = if text.is_empty() { format!("status {status}") } else { text };
+    error_of(code, if text.is_empty() { format!("status {status}") } else { text })
+}
+
+fn error_of(code: Option<u16>, text: String) -> EngineError {
     match code {
         Some(code) if MISTAKES.contains(&code) => EngineError::Refused(text),
         Some(code) if SLOW.contains(&code) => EngineError::TooSlow(text),
-        Some(MEMORY_LIMIT) => EngineError::TooLarge(text),
+        Some(MEMORY_LIMIT) if OWN_LIMIT.iter().any(|own| text.contains(own)) => EngineError::TooLarge(text),
+        Some(MEMORY_LIMIT) => EngineError::TooSlow(text),
         _ => EngineError::Unavailable(text),
     }
 }
@@ -231,6 +237,18 @@ async fn refusal(answer: Response, code: Option<u16>) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_memory_of_the_query_itself_makes_it_too_large() {
+        let of = |code, text: &str| error_of(Some(code), text.into());
+        assert!(matches!(of(241, "Query memory limit exceeded: would use 98 MiB"), EngineError::TooLarge(_)));
+        assert!(matches!(of(241, "Memory limit (for query) exceeded"), EngineError::TooLarge(_)));
+        assert!(matches!(of(241, "(total) memory limit exceeded"), EngineError::TooSlow(_)));
+        assert!(matches!(of(241, "User memory limit exceeded"), EngineError::TooSlow(_)));
+        assert!(matches!(of(159, "Timeout exceeded"), EngineError::TooSlow(_)));
+        assert!(matches!(of(62, "Syntax error"), EngineError::Refused(_)));
+        assert!(matches!(of(286, "quorum"), EngineError::Unavailable(_)));
+    }
 
     #[test]
     fn inserts_are_synchronous_durable_and_deduplicated() {

@@ -114,13 +114,15 @@ impl NameFolds {
     fn evict(&mut self) {
         let weight = |day: &DayNames| day.names.len() + DAY_WEIGHT;
         self.weight = self.days.values().map(weight).sum();
-        if self.weight <= self.max_names {
+        // Days that are loaded next need some place.
+        let max = self.max_names / 8 * 7;
+        if self.weight <= max {
             return;
         }
         let mut days: Vec<_> = self.days.iter().map(|(key, day)| (day.last_shipment, *key)).collect();
         days.sort_unstable();
         for (_, key) in days.iter().take_while(|(last, _)| *last < self.shipment) {
-            if self.weight <= self.max_names {
+            if self.weight <= max {
                 break;
             }
             self.weight -= self.days.remove(key).map_or(0, |day| weight(&day));
@@ -179,10 +181,12 @@ impl Shared {
         let (mut rest, mut size) = (&days[..], DAYS_PER_QUERY);
         while !rest.is_empty() {
             let (some, later) = rest.split_at(size.min(rest.len()));
-            let names = self.ready().await?.query_within(names_query(some), QueryLimits::PART).await;
-            let names = match names {
+            let limits = if some.len() > 1 { QueryLimits::PART } else { QueryLimits::REPORT };
+            let names = match self.ready().await?.query_within(names_query(some), limits).await {
                 Err(EngineError::TooLarge(_) | EngineError::TooSlow(_)) if some.len() > 1 => {
-                    size = some.len() / 2;
+                    self.engine.check_silence().await?;
+                    // Each try takes up to five seconds.
+                    size = (some.len() / 4).max(1);
                     continue;
                 }
                 names => names?,
