@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0014_views_epoch.sql"),
     include_str!("../../migrations/postgres/0015_views_ledger.sql"),
     include_str!("../../migrations/postgres/0016_views_engine.sql"),
+    include_str!("../../migrations/postgres/0017_list_of_findings.sql"),
 ];
 /// The lock for reading and changing the schema.
 const SCHEMA: &[&str] = &["schema"];

@@ -39,6 +39,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0017_activity.sql"),
     include_str!("../../migrations/0018_proposals.sql"),
     include_str!("../../migrations/0019_findings.sql"),
+    include_str!("../../migrations/0020_list_of_findings.sql"),
 ];
 
 #[derive(Clone)]
