@@ -67,6 +67,8 @@ pub enum Note {
     DismissedByPerson { reason: String },
     /// The evidence went away without a merge of Docwright.
     Faded,
+    /// The docs no longer have the problem, by a change that doesn't belong to the finding.
+    Fixed,
 }
 
 /// The state of a finding, with what the state machine must remember.
@@ -164,6 +166,10 @@ impl FindingState {
         match self.unsettled(facts).map(|pull| (&pull.id, &pull.status)) {
             Some((_, PullRequestStatus::Open)) => self.enter(State::InReview, facts.today),
             Some((id, PullRequestStatus::Merged { on })) => self.follow_merge(id, *on, facts, settings),
+            Some((id, PullRequestStatus::Closed { .. })) if facts.is_fixed => {
+                self.resolve(Note::Fixed, facts, settings);
+                self.settled_pull_request = Some(id.to_owned());
+            }
             Some((id, PullRequestStatus::Closed { reason })) => self.close(id, reason, facts, settings),
             None if facts.job == JobStatus::Active => self.enter(State::Proposed, facts.today),
             None => self.follow_absence(facts, settings),
@@ -197,16 +203,21 @@ impl FindingState {
         self.baseline = expected_requests(facts.evidence, facts.today, settings);
     }
 
-    /// Nothing works on the finding: it's open, unless its evidence has been away for long enough to be resolved.
+    fn resolve(&mut self, note: Note, facts: &Facts<'_>, settings: &Settings) {
+        self.enter(State::Resolved, facts.today);
+        self.note = Some(note);
+        self.baseline = requests_in_window(facts.evidence, facts.today, settings);
+    }
+
+    /// Nothing works on the finding: it's open, unless it's fixed, or its evidence has been away for long enough.
     fn follow_absence(&mut self, facts: &Facts<'_>, settings: &Settings) {
         let absent_days = self.absent_since.map_or(0, |since| days_between(since, facts.today));
         let waits = matches!(self.state, State::Open | State::Persists);
-        if waits && absent_days >= settings.judge_days {
-            self.enter(State::Resolved, facts.today);
-            self.note = Some(Note::Faded);
-            self.baseline = requests_in_window(facts.evidence, facts.today, settings);
-        } else if !waits {
-            self.enter(State::Open, facts.today);
+        match waits {
+            true if facts.is_fixed => self.resolve(Note::Fixed, facts, settings),
+            true if absent_days >= settings.judge_days => self.resolve(Note::Faded, facts, settings),
+            true => {}
+            false => self.enter(State::Open, facts.today),
         }
     }
 

@@ -66,6 +66,8 @@ impl KnownFindings {
 pub(super) struct Round<'a> {
     pub(super) today: Date,
     pub(super) settings: &'a Settings,
+    /// Whether a scan found all dead links that the docs have.
+    pub(super) has_every_dead_link: bool,
     /// The days since a merge on which a path was answered with a page or a redirect.
     pub(super) answered: &'a (dyn Fn(&str) -> Vec<Date> + Sync),
 }
@@ -132,6 +134,8 @@ impl Round<'_> {
             live_since,
             evidence,
             is_present,
+            // A dead link is reported as long as the docs have it, even if nobody reads its pages.
+            is_fixed: self.has_every_dead_link && !is_present && finding.kind == Kind::DeadLink,
         }
     }
 

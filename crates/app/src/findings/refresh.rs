@@ -90,7 +90,12 @@ async fn refresh_kind(
         Kind::DeadLink | Kind::Stale => {}
     }
     let answered = |path: &str| observations.answered(path);
-    let round = Round { today: observer.today, settings: observer.settings, answered: &answered };
+    let round = Round {
+        today: observer.today,
+        settings: observer.settings,
+        has_every_dead_link: observer.scan.has_every_dead_link(),
+        answered: &answered,
+    };
     let updates: Vec<FindingUpdate> = round.updates(known, candidates);
     for updates in updates.chunks(BATCH) {
         if !app.findings.save_findings(lease, updates).await? {

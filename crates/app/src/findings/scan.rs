@@ -101,6 +101,11 @@ impl SiteScan {
         SitePages::new(self.pages.iter().map(|page| &page.path))
     }
 
+    /// Whether there was a scan, and no dead link was cut off.
+    pub(super) fn has_every_dead_link(&self) -> bool {
+        self.is_current() && self.dead_links.len() < MAX_ENTRIES
+    }
+
     pub(super) fn dead_links(&self) -> Vec<DeadLink> {
         let link =
             |(page, target): &(String, String)| DeadLink { page: page.clone(), target: target.clone() };

@@ -19,6 +19,7 @@ struct Situation {
     live_since: Option<i64>,
     evidence: Evidence,
     is_present: bool,
+    is_fixed: bool,
 }
 
 impl Situation {
@@ -31,6 +32,7 @@ impl Situation {
             live_since: self.live_since.map(day),
             evidence: &self.evidence,
             is_present: self.is_present,
+            is_fixed: self.is_fixed,
         };
         next(finding, &facts, &Settings::default())
     }
@@ -66,7 +68,7 @@ fn situations(kind: Kind, today: i64) -> Vec<Situation> {
         for pull_request in pull_requests() {
             for live_since in [None, Some(2)] {
                 for evidence in evidences() {
-                    for is_present in [false, true] {
+                    for (is_present, is_fixed) in [(false, false), (false, true), (true, false)] {
                         let (pull_request, evidence) = (pull_request.clone(), evidence.clone());
                         all.push(Situation {
                             kind,
@@ -76,6 +78,7 @@ fn situations(kind: Kind, today: i64) -> Vec<Situation> {
                             live_since,
                             evidence,
                             is_present,
+                            is_fixed,
                         });
                     }
                 }
@@ -112,8 +115,8 @@ fn allowed(from: State) -> &'static [State] {
     use State::*;
     match from {
         Open => &[Proposed, InReview, Shipped, Dismissed, Resolved],
-        Proposed => &[Open, InReview, Shipped, Dismissed],
-        InReview => &[Open, Proposed, Shipped, Dismissed],
+        Proposed => &[Open, InReview, Shipped, Dismissed, Resolved],
+        InReview => &[Open, Proposed, Shipped, Dismissed, Resolved],
         Shipped => &[InReview, Resolved, Persists],
         Persists => &[Proposed, InReview, Shipped, Dismissed, Resolved],
         Resolved => &[Open],
