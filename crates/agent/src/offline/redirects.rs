@@ -41,7 +41,9 @@ pub(super) fn add(run: &mut Run<'_>, named: Vec<String>, outcome: &mut Outcome) 
     let plan = plan(&site, run.history.unwrap_or(&no_history), &paths);
     let accepted = run.judge(|change, policy| guard::valid_redirects(change, policy, plan.certain.clone()));
     let refused = plan.certain.iter().filter(|redirect| !accepted.contains(redirect));
-    outcome.notes.extend(refused.map(refused_note));
+    let refused: Vec<String> = refused.map(refused_note).collect();
+    outcome.refused_redirect = refused.first().cloned();
+    outcome.notes.extend(refused);
     let left = write(run, &site, &accepted, outcome)?;
     if !left.is_empty() {
         let left: Vec<Redirect> = left.iter().map(|redirect| site.prefix.add_to(redirect)).collect();
@@ -140,11 +142,12 @@ fn add_notes(run: &mut Run<'_>, notes: Vec<String>, plan: Plan, outcome: &mut Ou
 
 /// The guard would refuse the whole change because of this redirect.
 fn refused_note(redirect: &Redirect) -> String {
-    format!(
-        "No redirect was added from {} to {}, because it could hide a page or lead to another redirect.",
-        code(&visible(&redirect.from)),
-        code(&visible(&redirect.to))
-    )
+    let why = match redirect.from.to_lowercase() == redirect.to.to_lowercase() {
+        true => "a server that ignores capital letters would redirect the page to itself",
+        false => "it could hide a page or lead to another redirect",
+    };
+    let (from, to) = (code(&visible(&redirect.from)), code(&visible(&redirect.to)));
+    format!("No redirect was added from {from} to {to}, because {why}.")
 }
 
 /// A visitor's address without characters for which the guard would refuse the whole change.

@@ -32,6 +32,8 @@ pub(super) struct Outcome {
     pub(super) asked_paths: usize,
     /// The number of redirects with a certain target that a person must add.
     pub(super) left_redirects: usize,
+    /// Why the first redirect that would do harm wasn't added. It's one of the notes.
+    pub(super) refused_redirect: Option<String>,
     /// Markdown behind the summary.
     pub(super) appendix: String,
 }
@@ -48,6 +50,7 @@ impl Outcome {
             broken_links: 0,
             asked_paths: 0,
             left_redirects: 0,
+            refused_redirect: None,
             appendix: String::new(),
         }
     }
@@ -178,7 +181,10 @@ fn unchanged_summary(outcomes: &[Outcome]) -> String {
             "the offline editor can't write the redirects of this site, so add the lines below yourself"
                 .to_owned()
         }
-        Command::AddRedirects(_) => "no redirect has a certain target".to_owned(),
+        Command::AddRedirects(_) => match &outcome.refused_redirect {
+            Some(note) => lower_first(note.trim_end_matches('.')),
+            None => "no redirect has a certain target".to_owned(),
+        },
     });
     format!("Nothing was changed: {}.\n", reasons.collect::<Vec<_>>().join("; "))
 }

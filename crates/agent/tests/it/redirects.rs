@@ -249,4 +249,8 @@ async fn redirects_that_the_guard_refuses_become_notes() {
     let (report, lines) = run(&files(&chain), asked("/old"), &renames).await;
     assert_eq!(lines, "");
     assert!(report.notes.concat().contains("No redirect was added from `/old` to `/guides/b`"), "{report:?}");
+    let (report, _) = run(&files(&[]), asked("/Guides/A"), &[("Guides/A.md", "guides/a.md")]).await;
+    let summary = "Nothing was changed: no redirect was added from `/Guides/A` to `/guides/a`, because a server that \
+                   ignores capital letters would redirect the page to itself.\n";
+    assert_eq!(report.summary, summary);
 }
