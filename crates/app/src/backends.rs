@@ -112,11 +112,20 @@ pub async fn inspect_shared_views(
 ) -> anyhow::Result<Option<Inspection>> {
     let Some(url) = &settings.views_url else { return Ok(None) };
     let store = open_store_read_only(settings, dir, clock.clone()).await?;
-    let remote = RemoteLimits { in_background: false, ..RemoteLimits::default() };
-    let views = connect(settings, url, (dir, &*store), clock, remote)?;
-    let inspection = views.inspect().await;
+    let inspection = inspect(settings, url, (dir, &*store), clock).await;
     store.close().await;
     Ok(Some(inspection?))
+}
+
+async fn inspect(
+    settings: &Settings,
+    url: &ViewsUrl,
+    (dir, store): (&DataDir, &dyn Store),
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<Inspection> {
+    directory::refuse_views_in_directory(settings.page_views, store).await?;
+    let remote = RemoteLimits { in_background: false, ..RemoteLimits::default() };
+    Ok(connect(settings, url, (dir, store), clock, remote)?.inspect().await?)
 }
 
 /// Opens the store while a server may run. Without the lock, the schema must not change. If another command

@@ -51,6 +51,12 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
                 ),
             );
             running::check_deleted_files(&mut report, &settings.data);
+            // With PostgreSQL, the directory of a new server is empty.
+            if settings.database_url.is_some() {
+                let dir = DataDir::at(&settings.data);
+                data::check_master_key(&mut report, &settings, &dir);
+                data::check_database(&mut report, &settings, &dir).await;
+            }
         }
     }
     if let Some(url) = sources.text("url", None)? {

@@ -108,7 +108,8 @@ fn report_open_error(report: &mut Report, error: StoreError, is_locked: bool) {
             report.fail("database", error.to_string(), CHECK_AGAIN);
         }
         error => {
-            report.fail("database", error.to_string(), "check its files or its address, or restore a backup")
+            let advice = error.retry_hint().unwrap_or("check its files or its address, or restore a backup");
+            report.fail("database", error.to_string(), advice);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests `docwright` with PostgreSQL: several servers on one database, and errors.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 
@@ -254,6 +255,37 @@ fn a_waiting_server_says_why_and_stops_on_a_signal() {
             assert!(waiting.stop().success(), "{command:?}");
         }
     }
+}
+
+#[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn the_doctor_looks_at_the_database_of_a_server_that_has_no_directory_yet() {
+    let (database, keys) = (Database::create(), home());
+    let key = master_key(&keys, "5ea1");
+    let unknown = database.url().replace("localhost/t", "localhost/no_t");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    for (url, code, words) in [
+        (unknown, 1, "-> create the database, or check its name in DOCWRIGHT_DATABASE_URL"),
+        (database.url(), 0, "has no tables yet"),
+    ] {
+        let home = home_on(&url, &key);
+        let output = run(home.path(), &["doctor"]);
+        let report = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(code) && report.contains(words), "{report}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_postgres), ignore = "PostgreSQL is not installed")]
+fn the_doctor_refuses_clickhouse_as_the_server_does() {
+    let (database, keys) = (Database::create(), home());
+    let home = home_on(&database.url(), &master_key(&keys, "5ea1"));
+    Serving::start(home.path()).stop();
+    let mut doctor = docwright(home.path());
+    let output = doctor.arg("doctor").env("DOCWRIGHT_VIEWS_URL", "http://127.0.0.1:1/x").output().unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.contains("can't be moved to ClickHouse any more"), "{report}");
+    assert_eq!(output.status.code(), Some(1), "{report}");
 }
 
 #[test]
