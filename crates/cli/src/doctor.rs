@@ -51,7 +51,7 @@ pub(crate) async fn run(sources: &Sources, args: Doctor) -> anyhow::Result<ExitC
                 ),
             );
             running::check_deleted_files(&mut report, &settings.data);
-            // With PostgreSQL, the directory of a new server is empty.
+            // With PostgreSQL, a new server has no directory yet.
             if settings.database_url.is_some() {
                 let dir = DataDir::at(&settings.data);
                 data::check_master_key(&mut report, &settings, &dir);

@@ -19,8 +19,8 @@ pub struct Facts<'a> {
     pub evidence: &'a Evidence,
     /// Whether the detector reports the finding in this run, see [`Candidate::is_present`](crate::Candidate).
     pub is_present: bool,
-    /// Whether a scan shows that the docs no longer have the problem, however few readers it hurt.
-    pub is_fixed: bool,
+    /// Whether a scan shows that no page has the dead link any more. False for other kinds.
+    pub is_unlinked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

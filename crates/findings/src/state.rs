@@ -67,8 +67,8 @@ pub enum Note {
     DismissedByPerson { reason: String },
     /// The evidence went away without a merge of Docwright.
     Faded,
-    /// The docs no longer have the problem, by a change that doesn't belong to the finding.
-    Fixed,
+    /// No page has the dead link any more, by a change that doesn't belong to the finding.
+    Unlinked,
 }
 
 /// The state of a finding, with what the state machine must remember.
@@ -166,8 +166,8 @@ impl FindingState {
         match self.unsettled(facts).map(|pull| (&pull.id, &pull.status)) {
             Some((_, PullRequestStatus::Open)) => self.enter(State::InReview, facts.today),
             Some((id, PullRequestStatus::Merged { on })) => self.follow_merge(id, *on, facts, settings),
-            Some((id, PullRequestStatus::Closed { .. })) if facts.is_fixed => {
-                self.resolve(Note::Fixed, facts, settings);
+            Some((id, PullRequestStatus::Closed { .. })) if facts.is_unlinked => {
+                self.resolve(Note::Unlinked, facts, settings);
                 self.settled_pull_request = Some(id.to_owned());
             }
             Some((id, PullRequestStatus::Closed { reason })) => self.close(id, reason, facts, settings),
@@ -209,12 +209,12 @@ impl FindingState {
         self.baseline = requests_in_window(facts.evidence, facts.today, settings);
     }
 
-    /// Nothing works on the finding: it's open, unless it's fixed, or its evidence has been away for long enough.
+    /// Nothing works on the finding: it's open, unless nothing links to it, or its evidence has been away for long enough.
     fn follow_absence(&mut self, facts: &Facts<'_>, settings: &Settings) {
         let absent_days = self.absent_since.map_or(0, |since| days_between(since, facts.today));
         let waits = matches!(self.state, State::Open | State::Persists);
         match waits {
-            true if facts.is_fixed => self.resolve(Note::Fixed, facts, settings),
+            true if facts.is_unlinked => self.resolve(Note::Unlinked, facts, settings),
             true if absent_days >= settings.judge_days => self.resolve(Note::Faded, facts, settings),
             true => {}
             false => self.enter(State::Open, facts.today),

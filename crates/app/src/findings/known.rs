@@ -135,7 +135,7 @@ impl Round<'_> {
             evidence,
             is_present,
             // A dead link is reported as long as the docs have it, even if nobody reads its pages.
-            is_fixed: self.has_every_dead_link && !is_present && finding.kind == Kind::DeadLink,
+            is_unlinked: self.has_every_dead_link && !is_present && finding.kind == Kind::DeadLink,
         }
     }
 

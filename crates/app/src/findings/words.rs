@@ -13,7 +13,7 @@ pub fn note_sentence(lifecycle: &FindingState) -> Option<String> {
         },
         Note::ClosedUnmerged { reason } => reason.clone(),
         Note::DismissedByPerson { reason } => reason.clone(),
-        Note::Fixed => "The docs no longer have this problem".to_owned(),
+        Note::Unlinked => "No page of the docs links to it any more".to_owned(),
         Note::Faded => "Readers stopped asking for it without a merge".to_owned(),
     })
 }

@@ -273,6 +273,11 @@ fn the_doctor_looks_at_the_database_of_a_server_that_has_no_directory_yet() {
         let report = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.code() == Some(code) && report.contains(words), "{report}");
     }
+    Serving::start(home_on(&database.url(), &key).path()).stop();
+    let joins = home_on(&database.url(), &key);
+    let report = String::from_utf8(run(joins.path(), &["doctor"]).stdout).unwrap();
+    assert!(report.contains("can be read, and has the schema of this version"), "{report}");
+    assert!(!joins.path().join(".local/share/docwright").exists(), "the doctor creates nothing");
 }
 
 #[test]

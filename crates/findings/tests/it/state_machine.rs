@@ -19,7 +19,7 @@ struct Situation {
     live_since: Option<i64>,
     evidence: Evidence,
     is_present: bool,
-    is_fixed: bool,
+    is_unlinked: bool,
 }
 
 impl Situation {
@@ -32,7 +32,7 @@ impl Situation {
             live_since: self.live_since.map(day),
             evidence: &self.evidence,
             is_present: self.is_present,
-            is_fixed: self.is_fixed,
+            is_unlinked: self.is_unlinked,
         };
         next(finding, &facts, &Settings::default())
     }
@@ -68,7 +68,7 @@ fn situations(kind: Kind, today: i64) -> Vec<Situation> {
         for pull_request in pull_requests() {
             for live_since in [None, Some(2)] {
                 for evidence in evidences() {
-                    for (is_present, is_fixed) in [(false, false), (false, true), (true, false)] {
+                    for (is_present, is_unlinked) in [(false, false), (false, true), (true, false)] {
                         let (pull_request, evidence) = (pull_request.clone(), evidence.clone());
                         all.push(Situation {
                             kind,
@@ -78,7 +78,7 @@ fn situations(kind: Kind, today: i64) -> Vec<Situation> {
                             live_since,
                             evidence,
                             is_present,
-                            is_fixed,
+                            is_unlinked,
                         });
                     }
                 }

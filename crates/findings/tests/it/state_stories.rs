@@ -16,7 +16,7 @@ struct Story {
     live_since: Option<i64>,
     evidence: Evidence,
     is_present: bool,
-    is_fixed: bool,
+    is_unlinked: bool,
 }
 
 impl Story {
@@ -32,7 +32,7 @@ impl Story {
             live_since: None,
             evidence,
             is_present: true,
-            is_fixed: false,
+            is_unlinked: false,
         }
     }
 
@@ -61,7 +61,7 @@ impl Story {
             live_since: self.live_since.map(day),
             evidence: &self.evidence,
             is_present: self.is_present,
-            is_fixed: self.is_fixed,
+            is_unlinked: self.is_unlinked,
         };
         self.finding = next(&self.finding, &facts, &Settings::default());
         assert_eq!(self.finding.state, expected, "{:?}", self.finding);
@@ -207,15 +207,15 @@ fn evidence_that_goes_away_by_itself_resolves_without_an_effect() {
 }
 
 #[test]
-fn what_the_docs_no_longer_have_is_resolved_at_once() {
+fn a_dead_link_that_no_page_has_is_resolved_at_once() {
     let mut story = Story::new(Kind::DeadLink);
-    (story.is_present, story.is_fixed) = (false, true);
+    (story.is_present, story.is_unlinked) = (false, true);
     story.check(0, State::Resolved);
-    assert_eq!(story.finding.note, Some(Note::Fixed));
-    (story.is_present, story.is_fixed) = (true, false);
+    assert_eq!(story.finding.note, Some(Note::Unlinked));
+    (story.is_present, story.is_unlinked) = (true, false);
     story.check(1, State::Open);
     story.job = JobStatus::Ended;
-    (story.is_present, story.is_fixed) = (false, true);
+    (story.is_present, story.is_unlinked) = (false, true);
     story.check(2, State::Resolved);
 }
 
@@ -223,11 +223,11 @@ fn what_the_docs_no_longer_have_is_resolved_at_once() {
 fn a_pull_request_that_another_change_made_needless_dismisses_nothing() {
     let mut story = Story::new(Kind::DeadLink);
     story.pull_request("2", PullRequestStatus::Open);
-    (story.is_present, story.is_fixed) = (false, true);
+    (story.is_present, story.is_unlinked) = (false, true);
     story.check(1, State::InReview);
     story.pull_request("2", PullRequestStatus::Closed { reason: String::new() });
     story.check(2, State::Resolved);
-    (story.is_present, story.is_fixed) = (true, false);
+    (story.is_present, story.is_unlinked) = (true, false);
     story.check(3, State::Open);
 }
 

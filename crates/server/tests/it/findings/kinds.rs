@@ -51,6 +51,28 @@ async fn paths_below_the_prefix_of_the_site_mean_its_pages() {
     assert!(quoted.starts_with("Served at: /docs/\n\nPath: /docs/old\n"), "{quoted}");
 }
 
+/// A person fixed it without a job. Without a scan, nobody knows whether the link is gone.
+#[tokio::test]
+async fn a_dead_link_is_resolved_once_a_scan_shows_that_it_is_gone() {
+    let docs = DocsSite::start().await;
+    let pages = json!([{ "path": "/new", "file": "new.md" }]);
+    docs.request("/new", 200, Class::Human, 30).await;
+    docs.scan(json!({ "version": 1, "pages": pages, "dead_links": [["/new", "/gone"]] })).await;
+    docs.refresh().await;
+    assert_eq!(docs.finding("/gone").await["state"], "open");
+    docs.scan(json!({ "version": 0, "pages": pages })).await;
+    docs.refresh().await;
+    assert_eq!(docs.finding("/gone").await["state"], "open", "a scan of another version");
+    docs.scan(json!({ "version": 1, "pages": pages })).await;
+    docs.refresh().await;
+    let resolved = (json!("resolved"), json!("No page of the docs links to it any more"));
+    let gone = docs.finding("/gone").await;
+    assert_eq!((&gone["state"], &gone["note"]), (&resolved.0, &resolved.1), "{gone}");
+    docs.scan(json!({ "version": 1, "pages": pages, "dead_links": [["/new", "/gone"]] })).await;
+    docs.refresh().await;
+    assert_eq!(docs.finding("/gone").await["state"], "open", "the link is back");
+}
+
 /// A page that was renamed is one finding, also when readers ask for its old path.
 #[tokio::test]
 async fn a_moved_page_is_not_found_twice() {
